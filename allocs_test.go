@@ -14,8 +14,8 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// wideText has more inputs than a tensor.Taken holds without allocating, several outputs, and a
-// state.
+// wideText has more inputs than a tensor.Taken holds without allocating,
+// several outputs, and a state.
 const wideText = `
 	func @wide(%a: f32[n,4], %b: f32[n,4], %c: f32[n,4], %d: f32[n,4], donate %state: f32[n,4]) {
 		%ab = add(%a, %b)
@@ -25,7 +25,8 @@ const wideText = `
 		return %ab, %cd, %sum, %next
 	}`
 
-// wide returns a session of wideText and its inputs: row sizes, of the values 0 to 2.
+// wide returns a session of wideText and its inputs: row sizes, of the values 0
+// to 2.
 func wide(t testing.TB, opts ...tenure.SessionOption) *tenure.Session {
 	p, err := ir.Parse(wideText, op.Builtin())
 	if err != nil {
@@ -47,8 +48,8 @@ func wideInputs(t testing.TB, rows int) [5]*tensor.Tensor {
 	return in
 }
 
-// fewestAllocs is testing.AllocsPerRun without the allocations of the runtime's own goroutines during one
-// try.
+// fewestAllocs is testing.AllocsPerRun without the allocations of the runtime's
+// own goroutines during one try.
 func fewestAllocs(f func()) float64 {
 	n := testing.AllocsPerRun(100, f)
 	for range 9 {
@@ -64,8 +65,8 @@ func skipWhereRunsAllocate(t *testing.T) {
 	}
 }
 
-// TestRunAllocations counts the allocations of a run: those of tensor.Make for each output that it makes, and a
-// map.
+// TestRunAllocations counts the allocations of a run: those of tensor.Make for
+// each output that it makes, and a map.
 func TestRunAllocations(t *testing.T) {
 	skipWhereRunsAllocate(t)
 	memorytest.Check(t)

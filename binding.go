@@ -55,15 +55,16 @@ func (s *Session) Bind(opts ...RunOption) (*Binding, error) {
 // of [Model.Outputs]. They, and the slice, are the binding's: they are valid
 // until its next run, and are not released by the caller.
 //
-// A result that is donated to the run, and in whose bytes the result of the same
-// position comes back, stays the same tensor. That is how a state lives on from
-// run to run:
+// A result that is donated to the run, and in whose bytes the result of the
+// same position comes back, stays the same tensor. That is how a state lives on
+// from run to run:
 //
 //	out, err := b.Run(ctx, x, state.Donate())    // the first state is the caller's
 //	out, err = b.Run(ctx, x, out[1].Donate())
 //
-// A run that fails leaves the set as it was, but for the contents of tensors that
-// it had begun to write, and for donated ones that are dead ([ErrPartlyWritten]).
+// A run that fails leaves the set as it was, but for the contents of tensors
+// that it had begun to write, and for donated ones that are dead
+// ([ErrPartlyWritten]).
 func (b *Binding) Run(ctx context.Context, in ...tensor.Operand) ([]*tensor.Tensor, error) {
 	if err := b.begin("run"); err != nil {
 		return nil, err
@@ -94,9 +95,9 @@ func (b *Binding) Run(ctx context.Context, in ...tensor.Operand) ([]*tensor.Tens
 	return b.out, nil
 }
 
-// Into makes runs write output i into t until another call says otherwise, under
-// the conditions of [Into]. t stays the caller's. A nil t makes the output a
-// tensor of the binding again.
+// Into makes runs write output i into t until another call says otherwise,
+// under the conditions of [Into]. t stays the caller's. A nil t makes the
+// output a tensor of the binding again.
 func (b *Binding) Into(i int, t *tensor.Tensor) error {
 	if err := b.begin("into"); err != nil {
 		return err
@@ -113,9 +114,10 @@ func (b *Binding) Into(i int, t *tensor.Tensor) error {
 	return nil
 }
 
-// Take takes result i out of the set: it is the caller's to release, and the next
-// run makes another tensor. The error is [ErrNoTensor] if there is no result,
-// and ErrInput for an output that was given with Into, which is the caller's.
+// Take takes result i out of the set: it is the caller's to release, and the
+// next run makes another tensor. The error is [ErrNoTensor] if there is no
+// result, and ErrInput for an output that was given with Into, which is the
+// caller's.
 func (b *Binding) Take(i int) (*tensor.Tensor, error) {
 	if err := b.begin("take"); err != nil {
 		return nil, err
@@ -184,8 +186,8 @@ func (b *Binding) check(what string, i int) error {
 	return nil
 }
 
-// drop releases the binding's tensor of output i, if it has one that has not been
-// given up.
+// drop releases the binding's tensor of output i, if it has one that has not
+// been given up.
 func (b *Binding) drop(i int) {
 	if t := b.out[i]; t != nil && !b.lent[i] && t.Alive() {
 		_ = t.Release() // ours: only the caller could have released it meanwhile

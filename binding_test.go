@@ -34,7 +34,8 @@ func wantWide(t *testing.T, what string, s *tenure.Session, x [5]*tensor.Tensor,
 	}
 }
 
-// TestRunInto makes the outputs that are nil, writes into the others, and changes nothing where it fails.
+// TestRunInto makes the outputs that are nil, writes into the others, and
+// changes nothing where it fails.
 func TestRunInto(t *testing.T) {
 	memorytest.Check(t)
 	s := wide(t)
@@ -90,7 +91,8 @@ func TestRunInto(t *testing.T) {
 	}
 }
 
-// TestStateStaysItsTensor donates a state and requests its successor in the same tensor, by name and by position.
+// TestStateStaysItsTensor donates a state and requests its successor in the
+// same tensor, by name and by position.
 func TestStateStaysItsTensor(t *testing.T) {
 	memorytest.Check(t)
 	s := modeltest.Session(t, modeltest.Load(t, "testdata/state.onnx"))
@@ -132,7 +134,8 @@ func TestStateStaysItsTensor(t *testing.T) {
 			}
 		}
 	}
-	// A run with another shape fails before it begins, and the state is unchanged.
+	// A run with another shape fails before it begins, and the state is
+	// unchanged.
 	_, err := s.Run(t.Context(), tenure.Inputs{"state": state.Donate(), "x": modeltest.Of(t, modeltest.Ramp(32), 1, 32)}, tenure.Into("next", state))
 	wantMisuse(t, "another shape", err, nil)
 	// Where the bytes take another value than the output's, too.
@@ -143,7 +146,8 @@ func TestStateStaysItsTensor(t *testing.T) {
 	}
 }
 
-// TestFailedRunEndsTheState stops a run after its first write into a donated state that was to stay: it is dead.
+// TestFailedRunEndsTheState stops a run after its first write into a donated
+// state that was to stay: it is dead.
 func TestFailedRunEndsTheState(t *testing.T) {
 	memorytest.Check(t)
 	s := modeltest.Session(t, modeltest.Load(t, "testdata/state.onnx"), tenure.WithThreads(1))
@@ -156,7 +160,8 @@ func TestFailedRunEndsTheState(t *testing.T) {
 		t.Errorf("got %v and a state that is alive: %v", err, state.Alive())
 	}
 
-	// A run of a binding that ends before its first write leaves the state in the set.
+	// A run of a binding that ends before its first write leaves the state in
+	// the set.
 	b := modeltest.Must(s.Bind())
 	defer b.Close()
 	fresh := modeltest.Of(t, make([]float32, 64), 1, 64)
@@ -168,7 +173,8 @@ func TestFailedRunEndsTheState(t *testing.T) {
 	}
 }
 
-// TestBinding runs many times into one set, with shapes that change, tensors that are in use, and a state.
+// TestBinding runs many times into one set, with shapes that change, tensors
+// that are in use, and a state.
 func TestBinding(t *testing.T) {
 	memorytest.Check(t)
 	s := wide(t)
@@ -206,7 +212,8 @@ func TestBinding(t *testing.T) {
 		t.Error(err)
 	}
 
-	// A result that the caller takes is the caller's; one that it releases is made again.
+	// A result that the caller takes is the caller's; one that it releases is
+	// made again.
 	mine := modeltest.Must(b.Take(2))
 	if err := out[0].Release(); err != nil {
 		t.Error(err)
@@ -222,7 +229,8 @@ func TestBinding(t *testing.T) {
 		t.Error(err)
 	}
 
-	// A result may be an operand: borrowed, it is another tensor afterwards; donated as the state, it is the same.
+	// A result may be an operand: borrowed, it is another tensor afterwards;
+	// donated as the state, it is the same.
 	x := large
 	x[0] = out[0]
 	want := modeltest.Values(t, x[0])[3] + modeltest.Values(t, x[1])[3]
@@ -258,7 +266,8 @@ func fill(t *testing.T, x *tensor.Tensor, v float32) {
 	}
 }
 
-// TestBindingInto writes an output into the caller's tensor until it is told otherwise.
+// TestBindingInto writes an output into the caller's tensor until it is told
+// otherwise.
 func TestBindingInto(t *testing.T) {
 	memorytest.Check(t)
 	s := wide(t)
@@ -382,7 +391,8 @@ func TestBindingMisuse(t *testing.T) {
 	}
 }
 
-// TestBindingInUse calls a binding while its run is under way: the run waits for the only arena, which another one has.
+// TestBindingInUse calls a binding while its run is under way: the run waits
+// for the only arena, which another one has.
 func TestBindingInUse(t *testing.T) {
 	memorytest.Check(t)
 	s := modeltest.Session(t, modeltest.Load(t, "testdata/state.onnx"))

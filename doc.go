@@ -20,28 +20,29 @@
 // [Session.Prepare] does before the first run what only first runs do, and a
 // [Profile] shows where the time goes.
 //
-// [Session.Run] takes inputs and returns outputs by name, in maps. [Session.RunInto]
-// and [Binding.Run] do so by position, and write into the tensors of earlier runs:
-// they allocate nothing.
+// [Session.Run] takes inputs and returns outputs by name, in maps.
+// [Session.RunInto] and [Binding.Run] do so by position, and write into the
+// tensors of earlier runs: they allocate nothing.
 //
 // # Models
 //
-// [Load] reads a file, [LoadBytes] and [LoadFS] read from memory or a file system, and [LoadProgram] takes a program of
-// package ir. [Model.Inputs] and [Model.Outputs] describe the inputs and outputs of a run, with symbols for open sizes;
-// [WithOutputs] chooses among all values of the model; [Model.Metadata] and [Describe] return the file's own
-// description.
+// [Load] reads a file, [LoadBytes] and [LoadFS] read from memory or a file
+// system, and [LoadProgram] takes a program of package ir. [Model.Inputs] and
+// [Model.Outputs] describe the inputs and outputs of a run, with symbols for
+// open sizes; [WithOutputs] chooses among all values of the model;
+// [Model.Metadata] and [Describe] return the file's own description.
 //
 // # Map of the module
 //
 // Memory: dtype and shape (the types of tensors), memory (buffers and their
-// holders), tensor (handles; tensor/npy, tensor/safetensors and tensor/picture for
-// files), dlpack (exchange with other libraries; dlpack/capi calls C), share
-// (exchange with other processes). Programs: op (the operator table), ir (programs,
-// as text too), plan (the document that a run is executed from; plan/page shows it).
-// Both: this package, and eager (operations on tensors, without a model). These are
-// the promised packages; ARCHITECTURE.md has the list, and the map of the compiler
-// behind them. The command is cmd/tenure; cmd/tenurevet checks programs that use
-// tensors, by package vet.
+// holders), tensor (handles; tensor/npy, tensor/safetensors and tensor/picture
+// for files), dlpack (exchange with other libraries; dlpack/capi calls C),
+// share (exchange with other processes). Programs: op (the operator table), ir
+// (programs, as text too), plan (the document that a run is executed from;
+// plan/page shows it). Both: this package, and eager (operations on tensors,
+// without a model). These are the promised packages; ARCHITECTURE.md has the
+// list, and the map of the compiler behind them. The command is cmd/tenure;
+// cmd/tenurevet checks programs that use tensors, by package vet.
 //
 // # Memory
 //
@@ -53,8 +54,8 @@
 // # Errors
 //
 // Invalid input is an error of the form "got X, want Y" that matches one of the
-// values below. [ErrInput] separates the caller's mistakes about the model from all
-// other errors.
+// values below. [ErrInput] separates the caller's mistakes about the model from
+// all other errors.
 //
 // # Concurrency
 //

@@ -276,7 +276,8 @@ func TestCloseWaits(t *testing.T) {
 	wg.Wait()
 }
 
-// TestClosedPlans plans with closed sessions and models, whose weights are gone.
+// TestClosedPlans plans with closed sessions and models, whose weights are
+// gone.
 func TestClosedPlans(t *testing.T) {
 	memorytest.Check(t)
 	m := modeltest.Load(t, digits)

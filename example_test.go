@@ -36,8 +36,8 @@ func Example() {
 	// Output: 10 probabilities
 }
 
-// Any value of the model's graph can be an output: this one is computed between two
-// layers. What it does not need is not part of the model.
+// Any value of the model's graph can be an output: this one is computed between
+// two layers. What it does not need is not part of the model.
 func ExampleWithOutputs() {
 	m := must(tenure.Load("testdata/state.onnx", tenure.WithOutputs("product")))
 	defer m.Close()
@@ -122,7 +122,8 @@ func ExampleSession_RunInto() {
 	// Output: [1,10]
 }
 
-// A profile has the time, the bytes and the live memory of every step of its runs.
+// A profile has the time, the bytes and the live memory of every step of its
+// runs.
 func ExampleProfile() {
 	m := must(tenure.Load("testdata/state.onnx"))
 	defer m.Close()

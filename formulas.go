@@ -23,9 +23,9 @@ import (
 type Sizes struct{ Lo, Hi int }
 
 // OpenDims returns the names of the dimensions that the model leaves open, each
-// once, in the order of the inputs: symbols, and "x[2]" for a dimension of input x
-// without a symbol. A symbol that is a sum of others and numbers, "past + seq", is
-// not among them: its size is the sum.
+// once, in the order of the inputs: symbols, and "x[2]" for a dimension of
+// input x without a symbol. A symbol that is a sum of others and numbers,
+// "past + seq", is not among them: its size is the sum.
 func (m *Model) OpenDims() []string {
 	if m.none() {
 		return nil
@@ -50,7 +50,8 @@ func (m *Model) OpenDims() []string {
 	return list
 }
 
-// openNames returns the dimensions that the size of an axis of an input depends on.
+// openNames returns the dimensions that the size of an axis of an input depends
+// on.
 func openNames(in Info, axis int, symbols []string) []string {
 	d := in.Shape.Dim(axis)
 	if _, ok := d.Size(); ok {
@@ -66,8 +67,8 @@ func openNames(in Info, axis int, symbols []string) []string {
 	return []string{s}
 }
 
-// sumOf reads a symbol as a sum of other symbols and numbers, as exporters write
-// it. It returns nil for any other.
+// sumOf reads a symbol as a sum of other symbols and numbers, as exporters
+// write it. It returns nil for any other.
 func sumOf(symbol string, symbols []string) (terms []string, rest int64) {
 	words := strings.Split(symbol, "+")
 	if len(words) == 1 {
@@ -94,12 +95,13 @@ const mostFormulaSizes = 4096
 // Formulas returns what runs take for ranges of sizes: figures for each set of
 // sizes, and for each structure of the model expressions over its dimensions.
 // shapes are those of inputs whose sizes are fixed, dims the ranges of open
-// dimensions by name, see [Model.OpenDims]: each needs a range or a fixed shape.
+// dimensions by name, see [Model.OpenDims]: each needs a range or a fixed
+// shape.
 //
 // The expressions are derived from the operators' shape rules and compared with
-// every plan that is made. Up to 4,096 sets of sizes are planned, each; of larger
-// ranges those along one dimension with the others at their largest. A set of
-// sizes that the model does not accept is listed and left out.
+// every plan that is made. Up to 4,096 sets of sizes are planned, each; of
+// larger ranges those along one dimension with the others at their largest. A
+// set of sizes that the model does not accept is listed and left out.
 func (m *Model) Formulas(ctx context.Context, shapes Shapes, dims map[string]Sizes, opts ...SessionOption) (*plan.Formulas, error) {
 	if err := ended.Missing(ctx); err != nil {
 		return nil, fmt.Errorf("formulas: %w", err)
@@ -346,8 +348,8 @@ type brokenFormula struct{ error }
 
 func (b *brokenFormula) Unwrap() error { return b.error }
 
-// plan makes the executable for a set of sizes, as an instance of a structure that
-// was met before or with the passes, and compares it with the formulas.
+// plan makes the executable for a set of sizes, as an instance of a structure
+// that was met before or with the passes, and compares it with the formulas.
 func (s *survey) plan(ctx context.Context, x *surveyed, t target) error {
 	m := s.model
 	if err := m.program.CheckInputs(t.types); err != nil {

@@ -14,7 +14,8 @@ import (
 	"github.com/tenure-go/tenure/plan"
 )
 
-// formulaText computes the value of a printed formula, without package symbolic.
+// formulaText computes the value of a printed formula, without package
+// symbolic.
 type formulaText struct {
 	rest  string
 	sizes map[string]int64
@@ -133,8 +134,8 @@ func valueOf(t *testing.T, text string, sizes map[string]int64) int64 {
 	return n
 }
 
-// compareFormulas makes the formulas of a model over ranges, and compares what is
-// printed with the document of the plan of every set of sizes.
+// compareFormulas makes the formulas of a model over ranges, and compares what
+// is printed with the document of the plan of every set of sizes.
 func compareFormulas(t *testing.T, m *tenure.Model, shapes tenure.Shapes, dims map[string]tenure.Sizes, structures int) *plan.Formulas {
 	t.Helper()
 	f, err := m.Formulas(context.Background(), shapes, dims, tenure.WithThreads(1))
@@ -215,8 +216,9 @@ func comparePoint(t *testing.T, m *tenure.Model, f *plan.Formulas, fixed tenure.
 	}
 }
 
-// TestFormulasOfModels compares the formulas of models with open dimensions with
-// their plans, at every size of the lines. Making them compares every other size.
+// TestFormulasOfModels compares the formulas of models with open dimensions
+// with their plans, at every size of the lines. Making them compares every
+// other size.
 func TestFormulasOfModels(t *testing.T) {
 	for _, c := range []struct {
 		model      string

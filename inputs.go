@@ -86,7 +86,8 @@ func (r *running) findPlan(ctx context.Context) error {
 	for i := range r.operands {
 		t := r.taken.Tensor(i)
 		r.types[i] = typeOf(t)
-		// A plan is found by shapes alone: element types are compared with the model's here.
+		// A plan is found by shapes alone: element types are compared with the
+		// model's here.
 		if err := m.inputs[i].takes(r.types[i]); err != nil {
 			return inputError{fmt.Errorf("run: %w", err)}
 		}
@@ -133,8 +134,8 @@ func (r *running) forgoReuse() (any bool) {
 	return any
 }
 
-// onlyReleases makes inputs to reuse ones that are only released, where all that
-// are given up are of that kind.
+// onlyReleases makes inputs to reuse ones that are only released, where all
+// that are given up are of that kind.
 func (r *running) onlyReleases() bool {
 	if slices.ContainsFunc(r.operands, func(o tensor.Operand) bool { return o.Semantics() == tensor.DonateInput }) {
 		return false

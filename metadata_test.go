@@ -9,7 +9,8 @@ import (
 	"github.com/tenure-go/tenure/memory/memorytest"
 )
 
-// A server describes the inputs of a model: names, types, and sizes or the symbols in their place.
+// A server describes the inputs of a model: names, types, and sizes or the
+// symbols in their place.
 func ExampleModel_Inputs() {
 	m := must(tenure.Load("examples/decode/decode.onnx"))
 	defer m.Close()
@@ -51,7 +52,8 @@ func TestMetadata(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Fields behind the others, as any writer may put them: their numbers and kinds are those of onnx.proto.
+	// Fields behind the others, as any writer may put them: their numbers and
+	// kinds are those of onnx.proto.
 	data = append(data, "\x12\x05maker\x1a\x031.2\x22\x0bcom.example\x28\x07\x32\x04text\x72\x0b\x0a\x03key\x12\x04some"...)
 	m, err := tenure.LoadBytes(data)
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// An output is requested by its name, and the error for a wrong name lists the outputs.
+// An output is requested by its name, and the error for a wrong name lists the
+// outputs.
 func TestOutputsByName(t *testing.T) {
 	memorytest.Check(t)
 	x := must(tensor.Of([]float32{1, 2}, 2))
@@ -106,7 +107,8 @@ func TestMisuseIsAnError(t *testing.T) {
 	wantMisuse(t, "zero shape", err, tenure.ErrShape, "no shape")
 }
 
-// A tensor whose buffer was released twice has no bytes, and its error names the reason.
+// A tensor whose buffer was released twice has no bytes, and its error names
+// the reason.
 func TestTensorOfALostBuffer(t *testing.T) {
 	memorytest.Check(t)
 	b := must(memory.Alloc(8, memory.IO))

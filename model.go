@@ -43,9 +43,9 @@ type Info struct {
 	Shape *shape.Shape // nil when not even the rank is known
 
 	// Text says that the elements are strings, which are bytes here: DType is
-	// U8, and the last dimension of Shape, which the model's file does not have,
-	// is how many bytes each string takes, filled up with zeros. It is the
-	// caller's choice for inputs, and a size that a plan is made for.
+	// U8, and the last dimension of Shape, which the model's file does not
+	// have, is how many bytes each string takes, filled up with zeros. It is
+	// the caller's choice for inputs, and a size that a plan is made for.
 	// [tensor.OfStrings] and [tensor.OfStringsWide] make such tensors, and
 	// [tensor.Strings] reads one.
 	Text bool
@@ -104,7 +104,8 @@ func (m *Model) Program() *ir.Program {
 	return m.program
 }
 
-// Notes are remarks on statements of the model's file and how they were handled.
+// Notes are remarks on statements of the model's file and how they were
+// handled.
 func (m *Model) Notes() []string {
 	if m.none() {
 		return nil

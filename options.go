@@ -72,13 +72,13 @@ func WithSharedWeights(where ...share.Option) Option {
 // WithOutputs makes the named values the outputs of the model, in this order,
 // instead of those that it declares. A name is that of a declared output or of
 // any other value of the model's graph, as the file has it: so the values
-// between the layers can be seen. Values of the graphs within nodes, such as the
-// branches of an If, are not among them.
+// between the layers can be seen. Values of the graphs within nodes, such as
+// the branches of an If, are not among them.
 //
-// Nodes that the outputs do not need are not part of the model: they are neither
-// computed nor planned, their weights take no memory, and they may have operators
-// that are not supported. The inputs stay those of the model. A name that no
-// value has is ErrInput, with similar names.
+// Nodes that the outputs do not need are not part of the model: they are
+// neither computed nor planned, their weights take no memory, and they may have
+// operators that are not supported. The inputs stay those of the model. A name
+// that no value has is ErrInput, with similar names.
 func WithOutputs(names ...string) Option {
 	return func(o *loadOptions) { o.outputs = append([]string{}, names...) }
 }
@@ -138,18 +138,18 @@ func WithMaxConcurrent(n int) SessionOption {
 }
 
 // WithPlans sets how many plans, one per set of input shapes, the session
-// keeps: at least 1, by default 8; the one that was used longest ago leaves first.
-// Plans hold no arena: a session has one arena per concurrent run, of the size
-// of the plan that ran last, or of the promise ([WithUpTo]).
+// keeps: at least 1, by default 8; the one that was used longest ago leaves
+// first. Plans hold no arena: a session has one arena per concurrent run, of
+// the size of the plan that ran last, or of the promise ([WithUpTo]).
 func WithPlans(n int) SessionOption { return func(o *sessionOptions) { o.plans = max(n, 1) } }
 
 // WithOutputsFrom makes the session take the bytes of outputs from src, which
 // must outlive its runs; nil stands for the default, the memory of the process.
-// There each output of 2 MiB or more gets fresh pages from the system, which can
-// cost more than the run; from a [memory.Arena] it gets those of an output that
-// was released before. Outputs that come back in a donated input's bytes, or
-// that are given with [Into], take none; those whose size depends on data take
-// memory of the process.
+// There each output of 2 MiB or more gets fresh pages from the system, which
+// can cost more than the run; from a [memory.Arena] it gets those of an output
+// that was released before. Outputs that come back in a donated input's bytes,
+// or that are given with [Into], take none; those whose size depends on data
+// take memory of the process.
 func WithOutputsFrom(src memory.Source) SessionOption {
 	return func(o *sessionOptions) {
 		if o.outputs = src; src == nil {
@@ -172,11 +172,12 @@ type intoOption struct {
 	t    *tensor.Tensor
 }
 
-// Into makes the run write the named output into t, which must be exclusive
-// and have the output's type and shape; t is locked during the run. Run does
-// not return this output, since the caller has it already. An input whose bytes
-// the output would come back in cannot be donated (ErrNotReusable), unless t is
-// that input: then t stays alive, with the output. One to reuse is only given up.
+// Into makes the run write the named output into t, which must be exclusive and
+// have the output's type and shape; t is locked during the run. Run does not
+// return this output, since the caller has it already. An input whose bytes the
+// output would come back in cannot be donated (ErrNotReusable), unless t is
+// that input: then t stays alive, with the output. One to reuse is only given
+// up.
 //
 // The size of an output can depend on data. If its possible types are known, as
 // those of a branch whose regions return two shapes, t has one of them: the run

@@ -87,8 +87,8 @@ func (r *running) into(out []*tensor.Tensor) error {
 	return nil
 }
 
-// takeOutputs takes the buffers of the outputs: those that are there already, new
-// ones for the rest.
+// takeOutputs takes the buffers of the outputs: those that are there already,
+// new ones for the rest.
 func (r *running) takeOutputs() error {
 	for i := range r.outputs {
 		r.outputs[i].input = r.exe.OutputInInput(i)
@@ -158,8 +158,8 @@ func (r *running) lend(i int, want op.Type) error {
 	return nil
 }
 
-// lendAgain takes the tensor of an earlier run for an output, if the output fits
-// into it and no other code uses it.
+// lendAgain takes the tensor of an earlier run for an output, if the output
+// fits into it and no other code uses it.
 func (r *running) lendAgain(o *output, want op.Type) {
 	if !want.IsStatic() || typeOf(o.into) != want || o.input >= 0 && !r.stays(o) {
 		return

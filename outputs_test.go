@@ -19,8 +19,10 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// network writes a model whose values the passes fold, fuse and merge: a convolution with its normalisation, products with bias
-// and activation, a branch that reads a value around it, and a second head. Its outputs are the named values.
+// network writes a model whose values the passes fold, fuse and merge: a
+// convolution with its normalisation, products with bias and activation, a
+// branch that reads a value around it, and a second head. Its outputs are the
+// named values.
 func network(head bool, outputs ...string) []byte {
 	var g, yes, no onnxtest.Graph
 	weights := func(name string, dims ...int64) {
@@ -71,7 +73,8 @@ func networkInputs(t *testing.T) tenure.Inputs {
 	return tenure.Inputs{"x": modeltest.Of(t, modeltest.Ramp(3*72), 3, 2, 6, 6), "c": modeltest.Of(t, []bool{true})}
 }
 
-// TestWithOutputs chooses each value of a model by its name, and compares it with that of a file that declares it as an output.
+// TestWithOutputs chooses each value of a model by its name, and compares it
+// with that of a file that declares it as an output.
 func TestWithOutputs(t *testing.T) {
 	memorytest.Check(t)
 	in := networkInputs(t)
@@ -104,7 +107,8 @@ func namesOf(infos []tenure.Info) (names []string) {
 	return names
 }
 
-// TestWhatIsNotAskedFor is neither computed nor planned: steps, arena, weights and outputs are those of the chosen values.
+// TestWhatIsNotAskedFor is neither computed nor planned: steps, arena, weights
+// and outputs are those of the chosen values.
 func TestWhatIsNotAskedFor(t *testing.T) {
 	memorytest.Check(t)
 	shapes := tenure.Shapes{"x": {3, 2, 6, 6}}
@@ -164,13 +168,15 @@ func TestWithOutputsMisuse(t *testing.T) {
 	long := strings.Repeat("é", 1000)
 	wantMisuse(t, "long", load(long), tenure.ErrInput, "no value of the model")
 
-	// A file without the declared outputs that are not asked for is read; one that lacks an asked one is not.
+	// A file without the declared outputs that are not asked for is read; one
+	// that lacks an asked one is not.
 	if err := load("relu"); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestWithOutputsOfAProgram chooses values of a program that was built in Go, where marks said that they end earlier.
+// TestWithOutputsOfAProgram chooses values of a program that was built in Go,
+// where marks said that they end earlier.
 func TestWithOutputsOfAProgram(t *testing.T) {
 	memorytest.Check(t)
 	p := modeltest.Must(ir.Parse(`

@@ -29,7 +29,7 @@ func Example_ownership() {
 	out := must(s.Run(ctx, tenure.Inputs{"state": state, "x": x}))
 	out.Release() // outputs are mine too
 
-	// Donate: the run may write into the bytes of state; the old handle is dead.
+	// Donate: the run may write into state's bytes; the old handle is dead.
 	old := state
 	out = must(s.Run(ctx, tenure.Inputs{"state": state.Donate(), "x": x}))
 	state = out["next"] // in the bytes that old had
@@ -42,7 +42,7 @@ func Example_ownership() {
 	_, err = s.Run(ctx, tenure.Inputs{"state": state.Donate(), "x": x})
 	fmt.Println(errors.Is(err, tenure.ErrShared), state.Holders(), "holders")
 
-	// Reuse: as donate where that is possible, into fresh bytes where it is not.
+	// Reuse: as donate where possible, into fresh bytes where it is not.
 	out = must(s.Run(ctx, tenure.Inputs{"state": state.Reuse(), "x": x}))
 	defer out.Release()
 	fmt.Println(view.IsExclusive(), "since the run ended state, the other holder")
@@ -54,7 +54,8 @@ func Example_ownership() {
 	// true since the run ended state, the other holder
 }
 
-// TestOwnershipDoc holds the code on the page to this example and that of package eager, which run.
+// TestOwnershipDoc holds the code on the page to this example and that of
+// package eager, which run.
 func TestOwnershipDoc(t *testing.T) {
 	page, err := os.ReadFile("docs/ownership.md")
 	if err != nil {

@@ -51,7 +51,8 @@ func TestPlanLookup(t *testing.T) {
 	}
 }
 
-// Lookup of ten known shapes by sizes: the cost for a caller that has only sizes.
+// Lookup of ten known shapes by sizes: the cost for a caller that has only
+// sizes.
 func BenchmarkPlanLookup(b *testing.B) {
 	s, targets := tenInputs(4)
 	b.Run("by shapes, the last one used", func(b *testing.B) {

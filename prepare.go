@@ -12,13 +12,15 @@ import (
 // Prepare makes the session ready for runs with inputs of these shapes, so that
 // the first of them takes as long as the others: it makes the plans, packs the
 // weights, binds the kernels for every concurrent run, and touches the pages of
-// the arenas and of the weights. Later runs of these shapes compile nothing, see
-// [Session.Stats]. Arenas have the size of the first plan until another one runs.
+// the arenas and of the weights. Later runs of these shapes compile nothing,
+// see [Session.Stats]. Arenas have the size of the first plan until another one
+// runs.
 //
 // Each of shapes is a set as of [Session.Plan]; none stands for the declared
-// ones. More sets than the session keeps plans ([WithPlans]) are ErrInput. Inputs
-// that runs give up, or whose values decide a size, have plans of their own:
-// [Session.PrepareFor]. Prepare waits for runs under way, and runs wait for it.
+// ones. More sets than the session keeps plans ([WithPlans]) are ErrInput.
+// Inputs that runs give up, or whose values decide a size, have plans of their
+// own: [Session.PrepareFor]. Prepare waits for runs under way, and runs wait
+// for it.
 func (s *Session) Prepare(ctx context.Context, shapes ...Shapes) error {
 	if len(shapes) == 0 {
 		shapes = []Shapes{nil}
@@ -32,8 +34,8 @@ func (s *Session) Prepare(ctx context.Context, shapes ...Shapes) error {
 	})
 }
 
-// PrepareFor is [Session.Prepare] for runs with inputs like these, given up where
-// these are. It consumes nothing.
+// PrepareFor is [Session.Prepare] for runs with inputs like these, given up
+// where these are. It consumes nothing.
 func (s *Session) PrepareFor(ctx context.Context, in ...Inputs) error {
 	return s.prepare(ctx, len(in), func(i int) (*exec.Executable, error) {
 		r, err := s.begin("prepare")

@@ -13,7 +13,8 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// TestPrepare makes plans, arenas and packed weights before the first run: the runs compile nothing and allocate no arena.
+// TestPrepare makes plans, arenas and packed weights before the first run: the
+// runs compile nothing and allocate no arena.
 func TestPrepare(t *testing.T) {
 	memorytest.Check(t)
 	s := modeltest.Session(t, modeltest.Load(t, digits), tenure.WithMaxConcurrent(3), tenure.WithThreads(1))
@@ -56,7 +57,8 @@ func TestPrepare(t *testing.T) {
 	}
 }
 
-// TestPrepareFor prepares for a state that is given up, which has a plan of its own, and for an input whose value decides a size.
+// TestPrepareFor prepares for a state that is given up, which has a plan of its
+// own, and for an input whose value decides a size.
 func TestPrepareFor(t *testing.T) {
 	memorytest.Check(t)
 	s := modeltest.Session(t, modeltest.Load(t, "testdata/state.onnx"))

@@ -19,9 +19,10 @@ import (
 //	err = p.Report(os.Stdout)   // by operator and by node
 //	err = p.WriteTrace(file)    // for ui.perfetto.dev
 //
-// The zero Profile is empty, and so is a nil one, to which runs add nothing. Its methods may be called from any goroutine, also
-// while runs add to it; several runs at a time may have the same one. It keeps
-// every step of every run, and the plans of the runs, until Reset.
+// The zero Profile is empty, and so is a nil one, to which runs add nothing.
+// Its methods may be called from any goroutine, also while runs add to it;
+// several runs at a time may have the same one. It keeps every step of every
+// run, and the plans of the runs, until Reset.
 type Profile struct {
 	mu    sync.Mutex
 	first time.Time // when the first run began
@@ -41,8 +42,8 @@ type profiledRun struct {
 	steps  []ProfiledStep
 }
 
-// ProfiledStep is a step of a plan that has run once. A step in a loop is one for
-// every round.
+// ProfiledStep is a step of a plan that has run once. A step in a loop is one
+// for every round.
 type ProfiledStep struct {
 	Run     int           // number of the run in the profile, from 0
 	Step    int           // index into Plan.Steps
@@ -182,8 +183,8 @@ func (p *Profile) ByOperator() []ProfileSum {
 }
 
 // ByNode returns sums by operator and node of the model's file, the longest
-// first. A node can be several steps, and steps that come from no node are summed
-// by operator.
+// first. A node can be several steps, and steps that come from no node are
+// summed by operator.
 func (p *Profile) ByNode() []ProfileSum {
 	return p.sums(func(s *ProfiledStep) (op, node string) { return s.Op, s.Node })
 }

@@ -71,7 +71,8 @@ func TestProfile(t *testing.T) {
 	}
 }
 
-// TestProfileOfLiveMemory finds the plan's peak where the plan has it, sums, and names.
+// TestProfileOfLiveMemory finds the plan's peak where the plan has it, sums,
+// and names.
 func TestProfileOfLiveMemory(t *testing.T) {
 	memorytest.Check(t)
 	s := modeltest.Session(t, modeltest.Load(t, digits), tenure.WithThreads(1))
@@ -121,7 +122,8 @@ func TestProfileOfLiveMemory(t *testing.T) {
 	}
 }
 
-// TestProfileOfDataDependentSizes counts the buffers that the plan does not promise, and a step in a loop once for each round.
+// TestProfileOfDataDependentSizes counts the buffers that the plan does not
+// promise, and a step in a loop once for each round.
 func TestProfileOfDataDependentSizes(t *testing.T) {
 	memorytest.Check(t)
 	var g, body onnxtest.Graph
@@ -182,7 +184,8 @@ type chrome struct {
 	}
 }
 
-// TestTrace reads what WriteTrace wrote: spans lie in their run's, and counters follow the plan.
+// TestTrace reads what WriteTrace wrote: spans lie in their run's, and counters
+// follow the plan.
 func TestTrace(t *testing.T) {
 	memorytest.Check(t)
 	s := modeltest.Session(t, modeltest.Load(t, digits), tenure.WithMaxConcurrent(2), tenure.WithThreads(1))
@@ -256,7 +259,8 @@ type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
-// TestProfileOfFailedRuns has the steps until the failure, and its run has ended.
+// TestProfileOfFailedRuns has the steps until the failure, and its run has
+// ended.
 func TestProfileOfFailedRuns(t *testing.T) {
 	memorytest.Check(t)
 	s := modeltest.Session(t, modeltest.Load(t, "testdata/state.onnx"), tenure.WithThreads(1))
@@ -273,7 +277,8 @@ func TestProfileOfFailedRuns(t *testing.T) {
 	}
 }
 
-// TestProfileAtOnce adds runs of many goroutines, by names and by position, while others read.
+// TestProfileAtOnce adds runs of many goroutines, by names and by position,
+// while others read.
 func TestProfileAtOnce(t *testing.T) {
 	memorytest.Check(t)
 	s := wide(t, tenure.WithMaxConcurrent(3), tenure.WithThreads(1))

@@ -2,7 +2,8 @@ package tenure
 
 import "github.com/tenure-go/tenure/internal/weights"
 
-// Stage is a part of preparing a model that takes a while if the model is large.
+// Stage is a part of preparing a model that takes a while if the model is
+// large.
 type Stage string
 
 const (
@@ -16,9 +17,11 @@ type Progress struct {
 	Done, Total int64 // in bytes; the stage ends when they are equal
 }
 
-// WithProgress has f called while the model is loaded and while its weights are packed, each stage from nothing done to
-// everything. Calls for one model come one after the other, from the goroutine that loads it or that waits for a plan. f
-// must not use the model, and holds the work up for as long as it takes.
+// WithProgress has f called while the model is loaded and while its weights are
+// packed, each stage from nothing done to everything. Calls for one model come
+// one after the other, from the goroutine that loads it or that waits for a
+// plan. f must not use the model, and holds the work up for as long as it
+// takes.
 func WithProgress(f func(Progress)) Option { return func(o *loadOptions) { o.progress = f } }
 
 // watched returns the function that a store reports to.

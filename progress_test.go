@@ -7,8 +7,9 @@ import (
 	"github.com/tenure-go/tenure/memory/memorytest"
 )
 
-// A model whose file is read reports that, and its first session that weights are packed: each stage from nothing to all of
-// it. A second session finds them packed.
+// A model whose file is read reports that, and its first session that weights
+// are packed: each stage from nothing to all of it. A second session finds them
+// packed.
 func TestProgress(t *testing.T) {
 	memorytest.Check(t)
 	var calls []tenure.Progress

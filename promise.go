@@ -17,8 +17,8 @@ import (
 )
 
 // promise is the promise of a session with bounds for all their sizes. Its
-// structures are its own, and their placements stay: a size that was proved once
-// is placed in as many bytes by every run.
+// structures are its own, and their placements stay: a size that was proved
+// once is placed in as many bytes by every run.
 type promise struct {
 	sizes   *sizes
 	room    solve.Room
@@ -36,9 +36,9 @@ const mostRefusals = 5
 
 // PlanUpTo returns the promise for runs of all sizes up to the bounds that the
 // options state ([WithUpTo], [WithSizes]), before any run: one figure each for
-// arena, scratch, inputs and outputs, which no size exceeds and some size reaches.
-// The plan of every size is made and proved, which takes as long as the first runs
-// of all of them wait for their plans together.
+// arena, scratch, inputs and outputs, which no size exceeds and some size
+// reaches. The plan of every size is made and proved, which takes as long as
+// the first runs of all of them wait for their plans together.
 func (m *Model) PlanUpTo(ctx context.Context, opts ...SessionOption) (*plan.Range, error) {
 	if err := ended.Missing(ctx); err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
@@ -57,8 +57,8 @@ func (m *Model) PlanUpTo(ctx context.Context, opts ...SessionOption) (*plan.Rang
 	return p.document(), nil
 }
 
-// Promise returns the session's promise for all sizes up to its bounds, nil for a
-// session without bounds ([WithUpTo]).
+// Promise returns the session's promise for all sizes up to its bounds, nil for
+// a session without bounds ([WithUpTo]).
 func (s *Session) Promise() *plan.Range {
 	if s.none() || s.opts.promise == nil {
 		return nil
@@ -117,9 +117,9 @@ func (m *Model) promiseSize(ctx context.Context, p *promise, at []int, o session
 	return p.add(exe, types, at)
 }
 
-// refused reports whether an error is that of the model, with which a run of these
-// sizes ends too, and says nothing about others: of its shape rules, or of the
-// values that it computes from the sizes.
+// refused reports whether an error is that of the model, with which a run of
+// these sizes ends too, and says nothing about others: of its shape rules, or
+// of the values that it computes from the sizes.
 func refused(err error) bool {
 	var broken *ir.Violation
 	var unproved *check.Violation

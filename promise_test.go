@@ -11,9 +11,9 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// A plan that takes more than the promise is not run: it is a fault where inputs are
-// borrowed, an error where they are donated, and where they are to be reused the
-// run only releases them.
+// A plan that takes more than the promise is not run: it is a fault where
+// inputs are borrowed, an error where they are donated, and where they are to
+// be reused the run only releases them.
 func TestNoRunBeyondThePromise(t *testing.T) {
 	memorytest.Check(t)
 	p, err := ir.Parse(`

@@ -51,8 +51,8 @@ func (s *Session) Run(ctx context.Context, in Inputs, opts ...RunOption) (Output
 
 // RunInto is [Session.Run] with inputs and outputs by position, in the order of
 // [Model.Inputs] and [Model.Outputs]. An output whose tensor is in out is
-// written into it, as [Into] says; where out has nil the run makes a tensor, and
-// sets it there. A run that fails leaves out as it was.
+// written into it, as [Into] says; where out has nil the run makes a tensor,
+// and sets it there. A run that fails leaves out as it was.
 //
 // So the tensors that one run has made are those that the next one writes into:
 // then the run allocates nothing. A session makes a tensor for outputs of
@@ -83,10 +83,10 @@ func (s *Session) RunInto(ctx context.Context, in []tensor.Operand, out []*tenso
 	return nil
 }
 
-// PlanFor returns the plan of a run with these inputs and keeps it for that run,
-// as [Session.Plan] does for shapes alone. It is for models in which the value of
-// an input decides a size, and for inputs that are to be donated. It consumes
-// nothing.
+// PlanFor returns the plan of a run with these inputs and keeps it for that
+// run, as [Session.Plan] does for shapes alone. It is for models in which the
+// value of an input decides a size, and for inputs that are to be donated. It
+// consumes nothing.
 func (s *Session) PlanFor(ctx context.Context, in Inputs) (*plan.Plan, error) {
 	r, err := s.begin("plan")
 	if err != nil {
@@ -186,8 +186,8 @@ func (r *running) run(ctx context.Context) (err error) {
 
 // end is the way out of every run: one that is done, one that was refused or
 // failed, and one that panics or whose goroutine ends, which then goes on. It
-// releases the slot and the run's holds, and decides the fate of the outputs and
-// of the inputs that were given up.
+// releases the slot and the run's holds, and decides the fate of the outputs
+// and of the inputs that were given up.
 func (r *running) end(err error) error {
 	wrote := false
 	if r.runner != nil {
@@ -218,7 +218,8 @@ func (r *running) end(err error) error {
 	return r.taken.Fail(r.step, r.cause)
 }
 
-// execute waits for a slot, runs, and makes the results ready to be handed over.
+// execute waits for a slot, runs, and makes the results ready to be handed
+// over.
 func (r *running) execute(ctx context.Context) error {
 	if err := r.takeOutputs(); err != nil {
 		return err

@@ -9,8 +9,9 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// BenchmarkRun measures the time of a run without its kernels: models so small that little else is left. For each model it runs
-// the steps alone, without the session, runs by position into the same tensors, and runs by name.
+// BenchmarkRun measures the time of a run without its kernels: models so small
+// that little else is left. For each model it runs the steps alone, without the
+// session, runs by position into the same tensors, and runs by name.
 func BenchmarkRun(b *testing.B) {
 	of := func(dims ...int) *tensor.Tensor {
 		x, err := tensor.Of(make([]float32, 64), dims...)

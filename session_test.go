@@ -23,8 +23,8 @@ import (
 
 const digits = "examples/digits/digits.onnx"
 
-// TestPromise compares the bytes that the memory package counts at the peak of a
-// run with the plan's promise, on run 1, 2 and 100.
+// TestPromise compares the bytes that the memory package counts at the peak of
+// a run with the plan's promise, on run 1, 2 and 100.
 func TestPromise(t *testing.T) {
 	memorytest.Check(t)
 	m := modeltest.Load(t, digits)
@@ -50,7 +50,8 @@ func TestPromise(t *testing.T) {
 				continue
 			}
 			got := [3]int64{now.Of(memory.Activations).Peak, now.Of(memory.Scratch).Peak, now.Of(memory.IO).Peak - before}
-			// The slot frees a larger arena before it allocates the new one, so a peak never contains both.
+			// The slot frees a larger arena before it allocates the new one, so
+			// a peak never contains both.
 			want := [3]int64{p.ArenaBytes, p.ScratchBytes, p.IOBytes}
 			if k == 1 && batch == 3 {
 				got[0], got[1] = now.Of(memory.Activations).Current, now.Of(memory.Scratch).Current
@@ -165,7 +166,8 @@ func TestOutputsAreTheirOwn(t *testing.T) {
 	again.Release()
 }
 
-// TestIntoTheCallersSlice writes an output, and then a donated state, into slices of the caller's.
+// TestIntoTheCallersSlice writes an output, and then a donated state, into
+// slices of the caller's.
 func TestIntoTheCallersSlice(t *testing.T) {
 	memorytest.Check(t)
 	s := modeltest.Session(t, modeltest.Load(t, "testdata/state.onnx"))
@@ -268,7 +270,8 @@ func TestInputErrors(t *testing.T) {
 	}
 }
 
-// TestRefusalsNameTheInput passes operands that cannot be given up: a number would not identify them.
+// TestRefusalsNameTheInput passes operands that cannot be given up: a number
+// would not identify them.
 func TestRefusalsNameTheInput(t *testing.T) {
 	memorytest.Check(t)
 	s := modeltest.Session(t, modeltest.Load(t, "testdata/state.onnx"))
@@ -451,8 +454,8 @@ func TestWeightsAreReadOnRequest(t *testing.T) {
 	}
 }
 
-// TestWrongType passes an input of another element type than the model's, before
-// and after there is a plan for the shape.
+// TestWrongType passes an input of another element type than the model's,
+// before and after there is a plan for the shape.
 func TestWrongType(t *testing.T) {
 	memorytest.Check(t)
 	s := modeltest.Session(t, modeltest.Load(t, "testdata/state.onnx"))

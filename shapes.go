@@ -16,8 +16,8 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// Shapes are the sizes of inputs by name, of bytes where they are text: {2, 8} for two
-// strings of up to 8 bytes.
+// Shapes are the sizes of inputs by name, of bytes where they are text: {2, 8}
+// for two strings of up to 8 bytes.
 type Shapes map[string][]int
 
 // Plan returns the plan of runs with inputs of these shapes, before any run:

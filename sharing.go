@@ -20,8 +20,8 @@ func (s *sharing) memory(ctx context.Context, key [sha256.Size]byte, size int, f
 	return b, err
 }
 
-// check reports why weights cannot be shared here, so that loading fails and not
-// the first run.
+// check reports why weights cannot be shared here, so that loading fails and
+// not the first run.
 func (s *sharing) check() error {
 	err := share.CheckCommon(s.where...)
 	if errors.Is(err, errors.ErrUnsupported) {

@@ -15,8 +15,8 @@ import (
 )
 
 // Structures says how a model's final programs were made. The passes run once
-// for each structure; other sizes, and other values of inputs that decide sizes,
-// that they would treat alike are instances of it.
+// for each structure; other sizes, and other values of inputs that decide
+// sizes, that they would treat alike are instances of it.
 type Structures struct {
 	Kept      int   // structures that are kept
 	Bytes     int64 // that they take on the Go heap, about
@@ -27,10 +27,11 @@ type Structures struct {
 	// Pinned counts the programs that are for their sizes alone, by the reason.
 	Pinned map[string]int
 
-	// Split counts the structures but the first one, by what kept their sizes from being an
-	// instance of the structure that was used last: a kind of guard, see docs/lengths.md. It
-	// begins with "value of an input: " where the sizes were those of the instance
-	// before, and other values of inputs made another program.
+	// Split counts the structures but the first one, by what kept their sizes
+	// from being an instance of the structure that was used last: a kind of
+	// guard, see docs/lengths.md. It begins with "value of an input: " where
+	// the sizes were those of the instance before, and other values of inputs
+	// made another program.
 	Split map[string]int
 }
 

@@ -21,10 +21,10 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// pinnedOnce are programs whose sizes depend on the values of inputs or on data,
-// that have loops, or a branch that does not fit at some sizes. Each is met with
-// a list of inputs, see inputsOf. A weight is the number that its name ends in
-// (n for minus).
+// pinnedOnce are programs whose sizes depend on the values of inputs or on
+// data, that have loops, or a branch that does not fit at some sizes. Each is
+// met with a list of inputs, see inputsOf. A weight is the number that its name
+// ends in (n for minus).
 var pinnedOnce = []struct {
 	name       string
 	text       string
@@ -229,8 +229,8 @@ var pinnedOnce = []struct {
 }
 
 // inputsOf reads inputs that stand between semicolons: "=1,2" are integers or
-// bools, for a parameter of as many elements as its type says, and "3,2" are the
-// sizes of floats.
+// bools, for a parameter of as many elements as its type says, and "3,2" are
+// the sizes of floats.
 func inputsOf(t *testing.T, p *ir.Program, text string) (args []op.Arg) {
 	t.Helper()
 	for i, one := range strings.Split(text, ";") {
@@ -287,8 +287,8 @@ func weightsByName(p *ir.Program) ir.WeightMap {
 	return table
 }
 
-// TestStructuresOfValues meets each program with all inputs in one model, in two
-// orders, and compares with a model that was loaded for each.
+// TestStructuresOfValues meets each program with all inputs in one model, in
+// two orders, and compares with a model that was loaded for each.
 func TestStructuresOfValues(t *testing.T) {
 	memorytest.Check(t)
 	for _, c := range pinnedOnce {
@@ -342,8 +342,8 @@ func TestStructuresOfValues(t *testing.T) {
 	}
 }
 
-// runOnce runs the model with inputs as of inputsOf and returns the type and the
-// bytes of each output.
+// runOnce runs the model with inputs as of inputsOf and returns the type and
+// the bytes of each output.
 func runOnce(t *testing.T, s *tenure.Session, p *ir.Program, inputs string) (list []string, err error) {
 	t.Helper()
 	in := tenure.Inputs{}
@@ -399,8 +399,9 @@ func TestSplitByValue(t *testing.T) {
 	}
 }
 
-// TestLoopStateDecidesNothing runs a loop that appends to its state, as a decoder
-// does to the tokens, with other values of the state: the plan is the same.
+// TestLoopStateDecidesNothing runs a loop that appends to its state, as a
+// decoder does to the tokens, with other values of the state: the plan is the
+// same.
 func TestLoopStateDecidesNothing(t *testing.T) {
 	memorytest.Check(t)
 	p := must(ir.Parse(`

@@ -82,9 +82,9 @@ type traceEvent struct {
 
 // WriteTrace writes the runs as a trace in the JSON format of Chrome, which
 // ui.perfetto.dev and chrome://tracing open: a span for every run and in it for
-// every step, with the bytes that it reads and writes, and counters of the bytes
-// that are live and of those that are moved in a second. Runs at the same time
-// are on threads of their own.
+// every step, with the bytes that it reads and writes, and counters of the
+// bytes that are live and of those that are moved in a second. Runs at the same
+// time are on threads of their own.
 func (p *Profile) WriteTrace(w io.Writer) error {
 	if w == nil {
 		return errNoTraceWriter

@@ -12,49 +12,51 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// WithUpTo makes the session promise memory for all sizes of a dimension up to a
-// bound: from 0 to most. [Model.NewSession] makes the plan of every size, has
+// WithUpTo makes the session promise memory for all sizes of a dimension up to
+// a bound: from 0 to most. [Model.NewSession] makes the plan of every size, has
 // each proved, and takes the memory of the largest figures, once: no later run
 // takes or frees an arena. [Session.Promise] is the promise. A run of a larger
 // size is refused, by an error that is [ErrShape] and [ErrInput].
 //
 // A dimension is named as in [Model.Inputs]: with "batch" for f32[batch,80] the
 // bound is for all dimensions of that name. One without a name is named by its
-// input and its place in the shape: "input_ids[1]"; a name of that form may also
-// stand for a dimension that has one. A dimension whose name is a sum, such as
-// "past + sequence", needs no bound of its own if the terms have bounds; inputs
-// must then have the size of the sum. Every other open dimension needs a bound,
-// by this option or by [WithSizes]. Ranges of up to 4096 sizes can be promised:
-// that is the product over the dimensions, zeros aside.
+// input and its place in the shape: "input_ids[1]"; a name of that form may
+// also stand for a dimension that has one. A dimension whose name is a sum,
+// such as "past + sequence", needs no bound of its own if the terms have
+// bounds; inputs must then have the size of the sum. Every other open dimension
+// needs a bound, by this option or by [WithSizes]. Ranges of up to 4096 sizes
+// can be promised: that is the product over the dimensions, zeros aside.
 //
-// Sizes that the model itself refuses, by its shape rules or because an index that
-// it computes from sizes is out of range, are no part of the promise; it lists them. A model that has no plan without the values of inputs has no such
+// Sizes that the model itself refuses, by its shape rules or because an index
+// that it computes from sizes is out of range, are no part of the promise; it
+// lists them. A model that has no plan without the values of inputs has no such
 // promise either (ErrUnsupported). What is unpromised in a plan stays so, see
 // [plan.Range].
 //
-// The promise holds for inputs that are borrowed and for those that are given up.
-// Runs that give up inputs have plans of their own, which are no part of the
-// enumeration: one that would take more than the promise is refused (ErrLimit), or,
-// where all inputs that it gives up are to be reused, only releases them.
+// The promise holds for inputs that are borrowed and for those that are given
+// up. Runs that give up inputs have plans of their own, which are no part of
+// the enumeration: one that would take more than the promise is refused
+// (ErrLimit), or, where all inputs that it gives up are to be reused, only
+// releases them.
 func WithUpTo(dimension string, most int) SessionOption {
 	return func(o *sessionOptions) { o.bounds = append(o.bounds, bounded{name: dimension, most: most}) }
 }
 
-// WithSizes is [WithUpTo] for the given sizes of a dimension alone: runs of other
-// sizes are refused. One size fixes the dimension.
+// WithSizes is [WithUpTo] for the given sizes of a dimension alone: runs of
+// other sizes are refused. One size fixes the dimension.
 func WithSizes(dimension string, sizes ...int) SessionOption {
 	return func(o *sessionOptions) {
 		o.bounds = append(o.bounds, bounded{name: dimension, sizes: append([]int{}, sizes...)})
 	}
 }
 
-// WithGiveBack makes a session with bounds ([WithUpTo]) take the memory of each run's
-// size: a smaller one gives memory back to the system, and a larger one takes it
-// again. The promise is the same.
+// WithGiveBack makes a session with bounds ([WithUpTo]) take the memory of each
+// run's size: a smaller one gives memory back to the system, and a larger one
+// takes it again. The promise is the same.
 func WithGiveBack() SessionOption { return func(o *sessionOptions) { o.giveBack = true } }
 
-// mostSizes is how many sizes of inputs are proved one by one. Sizes of 0 do not
-// count: there are few, and most bounds have one.
+// mostSizes is how many sizes of inputs are proved one by one. Sizes of 0 do
+// not count: there are few, and most bounds have one.
 const mostSizes = 4096
 
 // bounded is an option: the sizes of a dimension.
@@ -79,8 +81,8 @@ type dimension struct {
 	every bool  // they are 0 to most
 }
 
-// sizePlace says where the size of an axis comes from: it is fixed, and more by the
-// sizes of dimensions.
+// sizePlace says where the size of an axis comes from: it is fixed, and more by
+// the sizes of dimensions.
 type sizePlace struct {
 	fixed int
 	terms []int
@@ -315,8 +317,8 @@ func (p *sizePlace) size(at []int) int {
 	return n
 }
 
-// admit returns an error for inputs of other sizes. Their types fit the model's.
-// Each dimension is that of some axis alone.
+// admit returns an error for inputs of other sizes. Their types fit the
+// model's. Each dimension is that of some axis alone.
 func (s *sizes) admit(types []op.Type) error {
 	at := make([]int, len(s.dims))
 	for i, places := range s.places {

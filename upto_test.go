@@ -23,8 +23,8 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// spiky has a value of 64*(37(n+k) mod 101) elements for n rows: where the arena
-// is the largest depends on k alone.
+// spiky has a value of 64*(37(n+k) mod 101) elements for n rows: where the
+// arena is the largest depends on k alone.
 const spiky = `
 	func @spiky(%x: f32[n,4]) {
 		weight @zero: i64[1]
@@ -57,9 +57,9 @@ func spikyModel(t testing.TB, k int) *tenure.Model {
 	return m
 }
 
-// TestPromiseOfEverySize compares the promises of models with the plans of all sizes,
-// each made by itself. Each size has the largest arena of some model: leaving any size
-// out is found.
+// TestPromiseOfEverySize compares the promises of models with the plans of all
+// sizes, each made by itself. Each size has the largest arena of some model:
+// leaving any size out is found.
 func TestPromiseOfEverySize(t *testing.T) {
 	memorytest.Check(t)
 	worst := map[int]bool{}
@@ -108,9 +108,9 @@ func rowsOf(n int) *tensor.Tensor {
 	return must(tensor.Of(values, n, 4))
 }
 
-// TestWithUpTo runs every size in mixed order, compares the outputs with those of
-// a session without bounds, and the memory with the promise: it is never exceeded,
-// and each figure is reached.
+// TestWithUpTo runs every size in mixed order, compares the outputs with those
+// of a session without bounds, and the memory with the promise: it is never
+// exceeded, and each figure is reached.
 func TestWithUpTo(t *testing.T) {
 	memorytest.Check(t)
 	m := spikyModel(t, 3)
@@ -161,7 +161,8 @@ func TestWithUpTo(t *testing.T) {
 	}
 }
 
-// arenaSince returns the bytes of arenas and scratch that were taken since then.
+// arenaSince returns the bytes of arenas and scratch that were taken since
+// then.
 func arenaSince(then memory.Figures) int64 {
 	now := memory.Stats()
 	return now.Of(memory.Activations).Current - then.Of(memory.Activations).Current + now.Of(memory.Scratch).Current - then.Of(memory.Scratch).Current
@@ -214,8 +215,8 @@ func TestUpToConcurrent(t *testing.T) {
 	released(t, closer{s})
 }
 
-// dimsModel has an input with a dimension without a name, and one whose name is a
-// sum.
+// dimsModel has an input with a dimension without a name, and one whose name is
+// a sum.
 func dimsModel(t testing.TB) *tenure.Model {
 	p := must(ir.Parse(`
 	func @dims(%x: f32[past,?], %y: f32["past + 2",?], %z: f32[past,3]) {

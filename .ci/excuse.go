@@ -1,5 +1,7 @@
-// Command excuse reads the output of go test -json and fails if a test failed, but for those that wine fails: it cannot remove the temporary
-// folders of tests ("Invalid function"), which the testing package reports when the test itself is over.
+// Command excuse reads the output of go test -json and fails if a test failed,
+// but for those that wine fails: it cannot remove the temporary folders of
+// tests ("Invalid function"), which the testing package reports when the test
+// itself is over.
 //
 //	GOOS=windows go test -json -exec wine ./... | go run .ci/excuse.go
 package main
@@ -22,7 +24,8 @@ var (
 	cleanup = regexp.MustCompile(`TempDir RemoveAll cleanup: .*: Invalid function\.$`)
 )
 
-// verdict is the outcome of a test, or of a package if the test's name is empty.
+// verdict is the outcome of a test, or of a package if the test's name is
+// empty.
 type verdict struct {
 	lines   []string
 	cleanup bool // the removal of its folder failed

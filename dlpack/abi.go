@@ -5,16 +5,20 @@ import (
 	"unsafe"
 )
 
-// The structs below have the layout of the C structs of the same names on 64-bit machines. Their pointers are numbers: a struct may
-// be in C memory or in Go memory, and the values that foreign code wrote need not be valid pointers.
+// The structs below have the layout of the C structs of the same names on
+// 64-bit machines. Their pointers are numbers: a struct may be in C memory or
+// in Go memory, and the values that foreign code wrote need not be valid
+// pointers.
 
-// The version of DLPack that this package writes. It knows all codes that minor versions up to this one define.
+// The version of DLPack that this package writes. It knows all codes that minor
+// versions up to this one define.
 const (
 	MajorVersion = 1
 	MinorVersion = 3
 )
 
-// Version is DLPackVersion. A change of Major changes the layout of everything behind Flags.
+// Version is DLPackVersion. A change of Major changes the layout of everything
+// behind Flags.
 type Version struct {
 	Major, Minor uint32
 }
@@ -32,8 +36,8 @@ type DataType struct {
 	Lanes uint16
 }
 
-// DLTensor describes an array that another library owns. Strides count elements; ByteOffset is the position of the first element in
-// Data.
+// DLTensor describes an array that another library owns. Strides count
+// elements; ByteOffset is the position of the first element in Data.
 type DLTensor struct {
 	Data       uintptr
 	Device     Device
@@ -44,15 +48,17 @@ type DLTensor struct {
 	ByteOffset uint64
 }
 
-// DLManagedTensor is the unversioned struct of DLPack before 1.0, which cannot mark memory as read-only.
+// DLManagedTensor is the unversioned struct of DLPack before 1.0, which cannot
+// mark memory as read-only.
 type DLManagedTensor struct {
 	Tensor     DLTensor
 	ManagerCtx uintptr
 	Deleter    uintptr // void (*)(DLManagedTensor *)
 }
 
-// DLManagedTensorVersioned is the struct of DLPack 1.x. The fields up to Flags have the same offsets in every major version, so the
-// deleter can always be called.
+// DLManagedTensorVersioned is the struct of DLPack 1.x. The fields up to Flags
+// have the same offsets in every major version, so the deleter can always be
+// called.
 type DLManagedTensorVersioned struct {
 	Version    Version
 	ManagerCtx uintptr
@@ -72,7 +78,8 @@ const (
 	knownFlags        = 1<<iota - 1
 )
 
-// TypeCode is DLDataTypeCode. Together with the number of bits it names an element type; see [dtype.FromDLPack].
+// TypeCode is DLDataTypeCode. Together with the number of bits it names an
+// element type; see [dtype.FromDLPack].
 type TypeCode uint8
 
 // The type codes.
@@ -141,9 +148,10 @@ func (d DeviceType) String() string {
 	return fmt.Sprintf("device(%d)", int32(d))
 }
 
-// onHost reports whether the processor can read and write the memory of such a device.
+// onHost reports whether the processor can read and write the memory of such a
+// device.
 func (d DeviceType) onHost() bool { return d == CPU || d == CUDAHost || d == ROCMHost || d == TPUHost }
 
-// pointer converts an address from a struct into a pointer. It is not an address of Go memory, or its owner keeps the object
-// alive.
+// pointer converts an address from a struct into a pointer. It is not an
+// address of Go memory, or its owner keeps the object alive.
 func pointer(address uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }

@@ -16,8 +16,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// TestLayout compares sizes and offsets with those that a C compiler computes from the header on
-// 64-bit machines.
+// TestLayout compares sizes and offsets with those that a C compiler computes
+// from the header on 64-bit machines.
 func TestLayout(t *testing.T) {
 	var (
 		d DLTensor
@@ -66,7 +66,8 @@ func dump[T any](x *T) string {
 	return sb.String()
 }
 
-// TestGoldenBytes compares every struct, and every element type and device in one, with the bytes in testdata/bytes.txtar.
+// TestGoldenBytes compares every struct, and every element type and device in
+// one, with the bytes in testdata/bytes.txtar.
 func TestGoldenBytes(t *testing.T) {
 	tensor := DLTensor{
 		Data: 0x1111_2222_3333_4440, Device: Device{CPU, 7}, NDim: 3, DType: DataType{Float, 32, 1},
@@ -116,7 +117,8 @@ func TestGoldenBytes(t *testing.T) {
 	}
 }
 
-// TestCodes holds the codes to the numbers of the header, and to those of package dtype.
+// TestCodes holds the codes to the numbers of the header, and to those of
+// package dtype.
 func TestCodes(t *testing.T) {
 	if Float4E2M1FN != 17 || BComplex != 18 || Bool != 6 || Float8E8M0FNU != 14 || knownFlags != 7 {
 		t.Errorf("got codes %d %d %d %d and flags %d, want 17 18 6 14 and 7", Float4E2M1FN, BComplex, Bool, Float8E8M0FNU, knownFlags)

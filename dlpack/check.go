@@ -10,11 +10,13 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// MaxDims is the largest number of dimensions that Import accepts. No library produces more, and Import reads as many words behind
-// two pointers that it cannot check.
+// MaxDims is the largest number of dimensions that Import accepts. No library
+// produces more, and Import reads as many words behind two pointers that it
+// cannot check.
 const MaxDims = 64
 
-// firstPage is the first address that can be valid: the page below is never mapped.
+// firstPage is the first address that can be valid: the page below is never
+// mapped.
 const firstPage = 4096
 
 // described is a DLTensor as a tensor of package tensor.
@@ -25,8 +27,8 @@ type described struct {
 	first  int    // index in data at which element [0,...,0] begins
 }
 
-// describe checks every field of d. An accepted description is consistent; whether its addresses are mapped depends on the
-// producer.
+// describe checks every field of d. An accepted description is consistent;
+// whether its addresses are mapped depends on the producer.
 func describe(d *DLTensor, flags Flags, nullStrides bool) (described, error) {
 	none := described{}
 	dt, err := d.elementType(flags)
@@ -128,7 +130,8 @@ func (d *DLTensor) span(dt dtype.DType, l *shape.Layout) (data []byte, first int
 	if d.ByteOffset > math.MaxInt64 {
 		return nil, 0, fmt.Errorf("got byte offset %d, want 0 or more: %w", int64(d.ByteOffset), tensor.ErrCorrupt)
 	}
-	// Element counts and offsets are at most 2^58, elements at most 16 bytes, so no product below overflows an int.
+	// Element counts and offsets are at most 2^58, elements at most 16 bytes,
+	// so no product below overflows an int.
 	size, err := dt.ByteLen(l.Shape().NumElements())
 	if err != nil {
 		return nil, 0, err
@@ -147,7 +150,8 @@ func (d *DLTensor) span(dt dtype.DType, l *shape.Layout) (data []byte, first int
 	return unsafe.Slice((*byte)(pointer(at-uintptr(first))), size), first, nil
 }
 
-// alignment returns the alignment that Go and C require of an element: its size, or that of a part of a complex number.
+// alignment returns the alignment that Go and C require of an element: its
+// size, or that of a part of a complex number.
 func alignment(dt dtype.DType) uintptr {
 	size := uintptr(dt.Size())
 	if dt.IsComplex() {

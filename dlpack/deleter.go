@@ -8,9 +8,11 @@ import (
 	"github.com/tenure-go/tenure/memory"
 )
 
-// The deleters are functions with the calling convention of C, written in Go assembly. Foreign threads call them directly, without
-// the Go runtime or its scheduler. They follow the algorithm of memory.Foreign, and access only the struct, the handle's record,
-// which is never unmapped, and the two variables below.
+// The deleters are functions with the calling convention of C, written in Go
+// assembly. Foreign threads call them directly, without the Go runtime or its
+// scheduler. They follow the algorithm of memory.Foreign, and access only the
+// struct, the handle's record, which is never unmapped, and the two variables
+// below.
 var deleters struct {
 	readOnly uintptr // of a DLManagedTensorVersioned, ends a read-only export
 	writable uintptr // of a DLManagedTensorVersioned, ends a writable export
@@ -26,8 +28,9 @@ var (
 	deletedTwice atomic.Int64
 )
 
-// DeletedTwice returns the number of calls of a deleter while no export of its tensor was out. Such a call has no effect. A
-// call that ends the export of another consumer cannot be detected.
+// DeletedTwice returns the number of calls of a deleter while no export of its
+// tensor was out. Such a call has no effect. A call that ends the export of
+// another consumer cannot be detected.
 func DeletedTwice() int64 { return deletedTwice.Load() }
 
 // ours ends an export from Go if fn is one of this package's deleters.
@@ -58,8 +61,9 @@ func isOurs(fn uintptr) bool {
 	return fn != 0 && (fn == deleters.readOnly || fn == deleters.writable || fn == deleters.legacy)
 }
 
-// Delete ends a consumer's use of a struct: it calls the deleter, if there is one. Deleters of this package need no
-// Caller. Delete does nothing for a nil struct, and nothing for a foreign deleter without a Caller.
+// Delete ends a consumer's use of a struct: it calls the deleter, if there is
+// one. Deleters of this package need no Caller. Delete does nothing for a nil
+// struct, and nothing for a foreign deleter without a Caller.
 func (m *DLManagedTensorVersioned) Delete(call Caller) {
 	if m == nil {
 		return
@@ -68,8 +72,9 @@ func (m *DLManagedTensorVersioned) Delete(call Caller) {
 	runtime.KeepAlive(m)
 }
 
-// Delete ends a consumer's use of a struct: it calls the deleter, if there is one. Deleters of this package need no
-// Caller. Delete does nothing for a nil struct, and nothing for a foreign deleter without a Caller.
+// Delete ends a consumer's use of a struct: it calls the deleter, if there is
+// one. Deleters of this package need no Caller. Delete does nothing for a nil
+// struct, and nothing for a foreign deleter without a Caller.
 func (m *DLManagedTensor) Delete(call Caller) {
 	if m == nil {
 		return

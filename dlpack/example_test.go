@@ -8,7 +8,8 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// A struct of another library becomes a tensor; its deleter is called when the last holder lets go.
+// A struct of another library becomes a tensor; its deleter is called when the
+// last holder lets go.
 func ExampleImport() {
 	elements, dims, strides := []float32{1, 2, 3, 4, 5, 6}, []int64{3, 2}, []int64{1, 3}
 	m := &dlpack.DLManagedTensorVersioned{

@@ -9,9 +9,11 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// Export lends t to foreign code, read-only. The struct is made at the first export and reused by all later ones, so the consumer
-// must not write into it. Its deleter ends one export, on any thread, at any time, also after t's release. The bytes and the
-// struct stay until all exports have ended and t is released.
+// Export lends t to foreign code, read-only. The struct is made at the first
+// export and reused by all later ones, so the consumer must not write into it.
+// Its deleter ends one export, on any thread, at any time, also after t's
+// release. The bytes and the struct stay until all exports have ended and t is
+// released.
 //
 // While an export is out t cannot be donated and is not exclusive.
 func Export(t *tensor.Tensor) (*DLManagedTensorVersioned, error) {
@@ -23,7 +25,8 @@ func Export(t *tensor.Tensor) (*DLManagedTensorVersioned, error) {
 	return firstExport(t)
 }
 
-// firstExport is Export for a tensor that has no block yet, or that is being changed.
+// firstExport is Export for a tensor that has no block yet, or that is being
+// changed.
 func firstExport(t *tensor.Tensor) (*DLManagedTensorVersioned, error) {
 	shown, err := t.Export(tensor.ReadOnlyExport)
 	if shown != nil {
@@ -36,8 +39,9 @@ func firstExport(t *tensor.Tensor) (*DLManagedTensorVersioned, error) {
 	return &b.readOnly, nil
 }
 
-// ExportWritable lends t to foreign code that may write into it. It requires an exclusive tensor, and until the deleter is
-// called every other access to t fails with ErrWriting.
+// ExportWritable lends t to foreign code that may write into it. It requires an
+// exclusive tensor, and until the deleter is called every other access to t
+// fails with ErrWriting.
 func ExportWritable(t *tensor.Tensor) (*DLManagedTensorVersioned, error) {
 	shown, err := t.Export(tensor.WritableExport)
 	if shown != nil {
@@ -46,8 +50,9 @@ func ExportWritable(t *tensor.Tensor) (*DLManagedTensorVersioned, error) {
 	return writable(show(t, tensor.WritableExport, 0, err))
 }
 
-// ExportLegacy is [ExportWritable] with the struct of DLPack before 1.0. That struct cannot mark memory as read-only, so a tensor
-// that is not exclusive can only be copied.
+// ExportLegacy is [ExportWritable] with the struct of DLPack before 1.0. That
+// struct cannot mark memory as read-only, so a tensor that is not exclusive can
+// only be copied.
 func ExportLegacy(t *tensor.Tensor) (*DLManagedTensor, error) {
 	shown, err := t.Export(tensor.WritableExport)
 	if shown != nil {
@@ -56,14 +61,16 @@ func ExportLegacy(t *tensor.Tensor) (*DLManagedTensor, error) {
 	return legacy(show(t, tensor.WritableExport, 0, err))
 }
 
-// ExportCopy exports a copy of t, of which the consumer is the only holder, and which it may write.
+// ExportCopy exports a copy of t, of which the consumer is the only holder, and
+// which it may write.
 func ExportCopy(t *tensor.Tensor) (*DLManagedTensorVersioned, error) { return writable(showCopy(t)) }
 
 // ExportLegacyCopy is [ExportCopy] with the struct of DLPack before 1.0.
 func ExportLegacyCopy(t *tensor.Tensor) (*DLManagedTensor, error) { return legacy(showCopy(t)) }
 
-// block is the description of a tensor for foreign code: a struct for each kind of export, followed by the sizes and strides that
-// all of them point to. It is in a buffer of its own outside the Go heap.
+// block is the description of a tensor for foreign code: a struct for each kind
+// of export, followed by the sizes and strides that all of them point to. It is
+// in a buffer of its own outside the Go heap.
 type block struct {
 	readOnly DLManagedTensorVersioned
 	writable DLManagedTensorVersioned
@@ -86,7 +93,8 @@ func legacy(b *block, err error) (*DLManagedTensor, error) {
 	return &b.legacy, nil
 }
 
-// show makes the block of a tensor that has none yet. refused is the error of the caller's attempt to take an export.
+// show makes the block of a tensor that has none yet. refused is the error of
+// the caller's attempt to take an export.
 func show(t *tensor.Tensor, kind tensor.ExportKind, flags Flags, refused error) (*block, error) {
 	if refused != nil {
 		return nil, fmt.Errorf("dlpack: %w", refused)
@@ -151,8 +159,10 @@ func build(t *tensor.Tensor, flags Flags, e tensor.Exported) (*memory.Buffer, er
 	return buf, nil
 }
 
-// writeLayout writes sizes and strides. A stride that has no effect, of a dimension of size 1 or of an empty tensor, may have any
-// value in a layout, but some consumers check it, so writeLayout writes that of a contiguous tensor.
+// writeLayout writes sizes and strides. A stride that has no effect, of a
+// dimension of size 1 or of an empty tensor, may have any value in a layout,
+// but some consumers check it, so writeLayout writes that of a contiguous
+// tensor.
 func writeLayout(toSizes, toStrides []int64, sizes, strides []int) {
 	empty := false
 	for _, n := range sizes {

@@ -118,7 +118,8 @@ func TestExportLayouts(t *testing.T) {
 	}
 }
 
-// TestRoundTrip hands every element type in several layouts out and takes it back, both structs.
+// TestRoundTrip hands every element type in several layouts out and takes it
+// back, both structs.
 func TestRoundTrip(t *testing.T) {
 	memorytest.Check(t)
 	for d := dtype.Invalid + 1; d.IsValid(); d++ {
@@ -161,7 +162,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// wantSame compares two tensors element by element, and whether they show the same bytes.
+// wantSame compares two tensors element by element, and whether they show the
+// same bytes.
 func wantSame(t *testing.T, got, want *tensor.Tensor, sameBytes bool) {
 	t.Helper()
 	if got.DType() != want.DType() || got.Shape() != want.Shape() {
@@ -327,8 +329,8 @@ func TestExportRefuses(t *testing.T) {
 	}
 }
 
-// TestDeleteTwice: the second call finds that no export is out, does nothing and is counted. In package capi the same test
-// calls from C.
+// TestDeleteTwice: the second call finds that no export is out, does nothing
+// and is counted. In package capi the same test calls from C.
 func TestDeleteTwice(t *testing.T) {
 	memorytest.Check(t)
 	x := counting(t)
@@ -344,8 +346,8 @@ func TestDeleteTwice(t *testing.T) {
 	release(t, x)
 }
 
-// TestLifetimes ends tensor, export and import in every order: the bytes stay intact while one of them holds them, and are
-// freed with the last.
+// TestLifetimes ends tensor, export and import in every order: the bytes stay
+// intact while one of them holds them, and are freed with the last.
 func TestLifetimes(t *testing.T) {
 	memorytest.Check(t)
 	for _, order := range [][]string{{"tensor", "import", "view"}, {"tensor", "view", "import"}, {"import", "tensor", "view"}, {"import", "view", "tensor"}, {"view", "tensor", "import"}, {"view", "import", "tensor"}} {
@@ -371,8 +373,8 @@ func TestLifetimes(t *testing.T) {
 	}
 }
 
-// TestDropped forgets a tensor without releasing it, while an export is out: that is reported, the consumer keeps the bytes,
-// and they go when it lets go.
+// TestDropped forgets a tensor without releasing it, while an export is out:
+// that is reported, the consumer keeps the bytes, and they go when it lets go.
 func TestDropped(t *testing.T) {
 	before := memory.Stats().Total.Current
 	leaks := make(chan memory.Leak, 1)

@@ -7,9 +7,10 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// Fill describes t in dst, for a call that only reads the tensor and keeps nothing of it. It takes no export: dst is valid while
-// t is, and the caller keeps t alive and unwritten until the call has returned. Shape and strides are in the Go heap and must not
-// be written.
+// Fill describes t in dst, for a call that only reads the tensor and keeps
+// nothing of it. It takes no export: dst is valid while t is, and the caller
+// keeps t alive and unwritten until the call has returned. Shape and strides
+// are in the Go heap and must not be written.
 func Fill(dst *DLTensor, t *tensor.Tensor) error {
 	if dst == nil {
 		return fmt.Errorf("dlpack fill: got a NULL struct, want one to describe the tensor in: %w", tensor.ErrCorrupt)

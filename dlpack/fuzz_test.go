@@ -32,7 +32,8 @@ func (f *fields) small() int64 {
 	return int64(f.word())
 }
 
-// address is where a pointer of a struct leads: to words that may be read, or where nothing is and nothing must be read.
+// address is where a pointer of a struct leads: to words that may be read, or
+// where nothing is and nothing must be read.
 func (f *fields) address(good uintptr) uintptr {
 	switch f.small() {
 	case 0, 1, 2, 3:
@@ -47,14 +48,16 @@ func (f *fields) address(good uintptr) uintptr {
 	return 0
 }
 
-// FuzzImport makes structs in which every field may have any value. Whether the importer accepts one or not, the deleter must
-// have been called once at the end; the bytes of an accepted one must lie where exact arithmetic says.
+// FuzzImport makes structs in which every field may have any value. Whether the
+// importer accepts one or not, the deleter must have been called once at the
+// end; the bytes of an accepted one must lie where exact arithmetic says.
 func FuzzImport(f *testing.F) {
 	f.Add([]byte{1, 3, 0, 0, 1, 0, 2, 2, 32, 1, 0, 0, 0, 0, 2, 3, 3, 1})
 	f.Add([]byte{1, 1, 0, 0, 1, 0, 2, 2, 32, 1, 0, 7, 0, 4, 2, 3})
 	f.Add([]byte{2, 0, 7, 0, 9, 0, 64, 6, 8, 4, 5, 5, 5, 5, 255, 255})
-	// As with a producer in C: data on the Go heap and some offset would be a Go pointer to a part of that heap where
-	// nothing is, and the collector ends a process in which it finds one.
+	// As with a producer in C: data on the Go heap and some offset would be a
+	// Go pointer to a part of that heap where nothing is, and the collector
+	// ends a process in which it finds one.
 	outside, err := osmem.Map(4096)
 	if err != nil {
 		f.Fatal(err)

@@ -9,8 +9,9 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// Caller calls the C function void fn(void *self). Package dlpack/capi has one. It is called on the goroutine that ends the last
-// hold on an import, and returns after the function has.
+// Caller calls the C function void fn(void *self). Package dlpack/capi has one.
+// It is called on the goroutine that ends the last hold on an import, and
+// returns after the function has.
 type Caller func(fn, self uintptr)
 
 // ImportOption changes how a struct is imported.
@@ -21,15 +22,19 @@ type importing struct {
 	exclusive bool
 }
 
-// AssumeExclusive declares that no other code, including the producer, reads or writes the bytes from now on. The tensor is then
-// exclusive like any other, unless the struct is marked read-only or elements share bytes.
+// AssumeExclusive declares that no other code, including the producer, reads or
+// writes the bytes from now on. The tensor is then exclusive like any other,
+// unless the struct is marked read-only or elements share bytes.
 func AssumeExclusive() ImportOption { return func(i *importing) { i.exclusive = true } }
 
-// Import takes ownership of the struct. It returns a tensor over the same bytes, and calls the struct's deleter once, when the last
-// holder of them has released them. If it returns an error, it has called the deleter already. There are two exceptions, in which
-// the deleter cannot be called: it is NULL, or call is nil and the deleter is not one of this package's.
+// Import takes ownership of the struct. It returns a tensor over the same
+// bytes, and calls the struct's deleter once, when the last holder of them has
+// released them. If it returns an error, it has called the deleter already.
+// There are two exceptions, in which the deleter cannot be called: it is NULL,
+// or call is nil and the deleter is not one of this package's.
 //
-// The tensor is not exclusive, because its producer may have other users of the bytes. See [AssumeExclusive].
+// The tensor is not exclusive, because its producer may have other users of the
+// bytes. See [AssumeExclusive].
 func Import(m *DLManagedTensorVersioned, call Caller, opts ...ImportOption) (*tensor.Tensor, error) {
 	const op = "dlpack import"
 	if m == nil {
@@ -85,7 +90,8 @@ func newImporting(op string, deleter uintptr, call Caller, opts []ImportOption) 
 	return in, nil
 }
 
-// deleting returns a function that calls the deleter of the struct. It keeps the struct reachable, in case it is on the Go heap.
+// deleting returns a function that calls the deleter of the struct. It keeps
+// the struct reachable, in case it is on the Go heap.
 func (in importing) deleting(fn uintptr, self unsafe.Pointer) func() {
 	return func() {
 		in.call(fn, uintptr(self))
@@ -93,11 +99,13 @@ func (in importing) deleting(fn uintptr, self unsafe.Pointer) func() {
 	}
 }
 
-// versioned imports a struct. It calls del at once if it fails, otherwise del is called at the end of the tensor's bytes.
+// versioned imports a struct. It calls del at once if it fails, otherwise del
+// is called at the end of the tensor's bytes.
 func (in importing) versioned(m *DLManagedTensorVersioned, del func()) (*tensor.Tensor, error) {
 	v := m.Version
 	if v.Major != MajorVersion {
-		// In another major version only the fields up to the flags have known offsets.
+		// In another major version only the fields up to the flags have known
+		// offsets.
 		del()
 		return nil, fmt.Errorf("got DLPack %d.%d, want %d.x: %w", v.Major, v.Minor, MajorVersion, tensor.ErrUnsupported)
 	}

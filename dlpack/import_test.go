@@ -12,7 +12,8 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// producer is another library: it made a struct and counts how often it gets it back.
+// producer is another library: it made a struct and counts how often it gets it
+// back.
 type producer struct {
 	t       testing.TB
 	m       *DLManagedTensorVersioned
@@ -42,7 +43,8 @@ func (p *producer) address() uintptr { return uintptr(unsafe.Pointer(&p.data[0])
 
 func at(words []int64) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(words))) }
 
-// layout sets the struct's dimensions and strides; without strides they are NULL.
+// layout sets the struct's dimensions and strides; without strides they are
+// NULL.
 func (p *producer) layout(dims, strides []int64) {
 	p.dims, p.strides = dims, strides
 	p.m.Tensor.NDim, p.m.Tensor.Shape, p.m.Tensor.Strides = int32(len(dims)), at(dims), at(strides)
@@ -246,7 +248,8 @@ func TestImportRefuses(t *testing.T) {
 	}
 }
 
-// TestImportCannotDelete: without a deleter, or a way to call it, there is nothing to call.
+// TestImportCannotDelete: without a deleter, or a way to call it, there is
+// nothing to call.
 func TestImportCannotDelete(t *testing.T) {
 	memorytest.Check(t)
 	p := produce(t)
@@ -298,7 +301,8 @@ func TestImportLegacy(t *testing.T) {
 	}
 }
 
-// TestImportTypes takes every element type once, in its alignment and, where it has one, out of it.
+// TestImportTypes takes every element type once, in its alignment and, where it
+// has one, out of it.
 func TestImportTypes(t *testing.T) {
 	memorytest.Check(t)
 	for d := dtype.Invalid + 1; d.IsValid(); d++ {
@@ -327,7 +331,8 @@ func TestImportTypes(t *testing.T) {
 	}
 }
 
-// A forgotten option changes nothing, and a forgotten Caller leaves a foreign struct as it is.
+// A forgotten option changes nothing, and a forgotten Caller leaves a foreign
+// struct as it is.
 func TestForgottenValues(t *testing.T) {
 	memorytest.Check(t)
 	p := produce(t)

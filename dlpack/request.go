@@ -6,8 +6,9 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// Request is a consumer's request to a producer: the arguments of __dlpack__ in the array API standard. The zero value is the
-// request of consumers of DLPack before 1.0.
+// Request is a consumer's request to a producer: the arguments of __dlpack__ in
+// the array API standard. The zero value is the request of consumers of DLPack
+// before 1.0.
 type Request struct {
 	MaxVersion *Version // the newest version that the consumer supports; nil means only the legacy struct
 	Copy       CopyRule
@@ -42,8 +43,9 @@ func (a Answer) Delete() {
 	}
 }
 
-// Export exports t as requested. A consumer that does not support the versioned struct gets the legacy one and, because that
-// cannot mark memory as read-only, a copy unless the request is for writing.
+// Export exports t as requested. A consumer that does not support the versioned
+// struct gets the legacy one and, because that cannot mark memory as read-only,
+// a copy unless the request is for writing.
 func (r Request) Export(t *tensor.Tensor) (Answer, error) {
 	if r.Stream {
 		return Answer{}, fmt.Errorf("dlpack export: got a stream, want none for host memory: %w", tensor.ErrUnsupported)

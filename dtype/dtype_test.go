@@ -189,7 +189,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// A value that is none of the constants can be made by a conversion; it behaves as Invalid and says its number.
+// A value that is none of the constants can be made by a conversion; it behaves
+// as Invalid and says its number.
 func TestOutOfRange(t *testing.T) {
 	d := DType(200)
 	if d.IsValid() || Invalid.IsValid() || !F32.IsValid() || !Opaque.IsValid() {

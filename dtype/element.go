@@ -2,14 +2,17 @@ package dtype
 
 import "reflect"
 
-// Element is a Go type whose slices have the memory form of a DType. Types whose size depends on the platform (int, uint) and types of
-// less than a byte are not elements.
+// Element is a Go type whose slices have the memory form of a DType. Types
+// whose size depends on the platform (int, uint) and types of less than a byte
+// are not elements.
 type Element interface {
 	~float32 | ~float64 | ~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~bool | ~complex64 | ~complex128
 }
 
-// Of returns the DType of T: for a float type of this package its own, for any other type that of its underlying Go type: a
-// caller's `type celsius float32` is F32, and a caller's `type half Float16` is U16, because its format is not known here.
+// Of returns the DType of T: for a float type of this package its own, for any
+// other type that of its underlying Go type: a caller's `type celsius float32`
+// is F32, and a caller's `type half Float16` is U16, because its format is not
+// known here.
 func Of[T Element]() DType {
 	var zero T
 	if d := ownType(zero); d != Invalid {
@@ -22,7 +25,8 @@ func Of[T Element]() DType {
 	return d
 }
 
-// OfType is [Of] for a type that is known only at run time. It is Invalid for one that is no [Element].
+// OfType is [Of] for a type that is known only at run time. It is Invalid for
+// one that is no [Element].
 func OfType(t reflect.Type) DType {
 	if t == nil {
 		return Invalid

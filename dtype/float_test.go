@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// format describes a float format for the test: the widths, and each special pattern. The reference below computes with powers of two
-// and a search among all values, and shares nothing with the code under test.
+// format describes a float format for the test: the widths, and each special
+// pattern. The reference below computes with powers of two and a search among
+// all values, and shares nothing with the code under test.
 type format struct {
 	name     string
 	exp, man int
@@ -122,14 +123,16 @@ func (f *format) refDecode(code int) float64 {
 	return v
 }
 
-// refEncode searches the two neighbours of x and compares x with their midpoint, which float64 holds exactly.
+// refEncode searches the two neighbours of x and compares x with their
+// midpoint, which float64 holds exactly.
 func (f *format) refEncode(x float64, saturate bool) int {
 	sign := 0
 	if math.Signbit(x) {
 		sign = f.signBit()
 	}
 	mag := math.Abs(x)
-	// The number above the largest one, if the format went on, bounds what still rounds down to the largest.
+	// The number above the largest one, if the format went on, bounds what
+	// still rounds down to the largest.
 	up := sort.Search(f.largest+1, func(c int) bool { return f.values[c] > mag })
 	code := up - 1
 	if mid := (f.values[code] + f.values[up]) / 2; mag > mid || mag == mid && code%2 == 1 {
@@ -148,7 +151,8 @@ func (f *format) refEncode(x float64, saturate bool) int {
 	return sign | f.largest
 }
 
-// interesting holds, for every pair of neighbours, both, their midpoint, and the float32 on either side of each; then values far outside.
+// interesting holds, for every pair of neighbours, both, their midpoint, and
+// the float32 on either side of each; then values far outside.
 func (f *format) interesting() []float32 {
 	var xs []float32
 	near := func(v float64) {
@@ -223,7 +227,8 @@ func TestEncodeRandom(t *testing.T) {
 			n = 200_000
 		}
 		for range n {
-			// Random bits over all float32, and random numbers within the range of the format.
+			// Random bits over all float32, and random numbers within the range
+			// of the format.
 			checkEncode(t, &f, math.Float32frombits(r.Uint32()))
 			checkEncode(t, &f, float32(math.Ldexp(r.Float64()*2-1, r.IntN(2*f.bias+4)-f.bias-f.man)))
 		}
@@ -268,7 +273,8 @@ func TestEncodeNaN(t *testing.T) {
 	}
 }
 
-// Float16 keeps the payload of a NaN and makes it quiet on the way to float32 too; BFloat16 keeps every bit.
+// Float16 keeps the payload of a NaN and makes it quiet on the way to float32
+// too; BFloat16 keeps every bit.
 func TestNaNToFloat32(t *testing.T) {
 	for sign := range uint32(2) {
 		for man := uint32(1); man < 1<<10; man++ {
@@ -319,7 +325,8 @@ func TestCastTables(t *testing.T) {
 }
 
 func TestRoundToOdd(t *testing.T) {
-	// Just above the midpoint of 1 and the next f16: float32 rounds it onto the midpoint, from where it goes to even, downwards.
+	// Just above the midpoint of 1 and the next f16: float32 rounds it onto the
+	// midpoint, from where it goes to even, downwards.
 	f := 1 + 0x1p-11 + 0x1p-40
 	if twice, once := Float16FromFloat32(float32(f)), Float16FromFloat32(RoundToOdd(f)); twice != 0x3c00 || once != 0x3c01 {
 		t.Errorf("got %#x through float32 and %#x through RoundToOdd, want 0x3c00 and 0x3c01", twice, once)
@@ -333,7 +340,8 @@ func TestRoundToOdd(t *testing.T) {
 		f := &formats[i]
 		for mag := range f.largest + 1 {
 			for _, x := range []float64{f.values[mag], (f.values[mag] + f.values[mag+1]) / 2} {
-				// A few float64 steps to either side of a value or a midpoint: where rounding twice goes wrong.
+				// A few float64 steps to either side of a value or a midpoint:
+				// where rounding twice goes wrong.
 				for step := -2; step <= 2; step++ {
 					checkRoundToOdd(t, f, math.Float64frombits(math.Float64bits(x)+uint64(step)))
 				}

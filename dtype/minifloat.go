@@ -12,7 +12,8 @@ const (
 	finite                 // neither infinity nor NaN: conversion must saturate
 )
 
-// minifloat describes a float format of at most 8 bits with a sign, for the one encoder and the one decoder of them all.
+// minifloat describes a float format of at most 8 bits with a sign, for the one
+// encoder and the one decoder of them all.
 type minifloat struct {
 	exp, man uint8 // widths in bits
 	bias     int32
@@ -35,7 +36,8 @@ var (
 // sign returns the sign bit.
 func (m *minifloat) sign() uint32 { return 1 << (m.exp + m.man) }
 
-// max returns the pattern of the largest finite number. Positive patterns are ordered as their values are.
+// max returns the pattern of the largest finite number. Positive patterns are
+// ordered as their values are.
 func (m *minifloat) max() uint32 {
 	switch m.specials {
 	case ieee:
@@ -46,8 +48,9 @@ func (m *minifloat) max() uint32 {
 	return m.sign() - 1
 }
 
-// nan returns the quiet NaN. A finite format has none: it takes negative zero, as in ONNX's reference and test data,
-// although the text of the standard asks for the largest number.
+// nan returns the quiet NaN. A finite format has none: it takes negative zero,
+// as in ONNX's reference and test data, although the text of the standard asks
+// for the largest number.
 func (m *minifloat) nan(sign uint32) uint8 {
 	switch m.specials {
 	case ieee:
@@ -58,8 +61,9 @@ func (m *minifloat) nan(sign uint32) uint8 {
 	return uint8(m.sign())
 }
 
-// encode rounds to nearest, ties to even. What rounds past the largest number, infinity included, becomes the largest number
-// (saturate), else infinity, or NaN where the format has no infinity.
+// encode rounds to nearest, ties to even. What rounds past the largest number,
+// infinity included, becomes the largest number (saturate), else infinity, or
+// NaN where the format has no infinity.
 func (m *minifloat) encode(f float32, saturate bool) uint8 {
 	b := math.Float32bits(f)
 	mag, sign := b&0x7fff_ffff, b>>31*m.sign()
@@ -80,7 +84,8 @@ func (m *minifloat) encode(f float32, saturate bool) uint8 {
 	return m.nan(sign)
 }
 
-// round returns the magnitude of a float32 in units of the format's exponent and mantissa fields, as if the exponent had no upper end.
+// round returns the magnitude of a float32 in units of the format's exponent
+// and mantissa fields, as if the exponent had no upper end.
 func (m *minifloat) round(mag uint32) uint32 {
 	exp := int32(mag>>23) - 127 + m.bias
 	significand := mag&0x007f_ffff | 1<<23 // a subnormal float32 is far below half of the smallest number of every format
@@ -96,11 +101,13 @@ func (m *minifloat) round(mag uint32) uint32 {
 	if rest > half || rest == half && kept&1 == 1 {
 		kept++
 	}
-	// The leading bit of a normal significand counts one in the exponent field; a carry of the rounding does the same.
+	// The leading bit of a normal significand counts one in the exponent field;
+	// a carry of the rounding does the same.
 	return uint32(exp-1)<<m.man + kept
 }
 
-// decode returns the value of a pattern; bits above the format's width are not looked at.
+// decode returns the value of a pattern; bits above the format's width are not
+// looked at.
 func (m *minifloat) decode(code uint8) float32 {
 	mag := uint32(code) & (m.sign() - 1)
 	negative := uint32(code)&m.sign() != 0
@@ -129,7 +136,8 @@ func (m *minifloat) magnitude(mag uint32) float64 {
 	return math.Ldexp(float64(man), exp-int(m.bias)-int(m.man))
 }
 
-// decoded is decode for every pattern of the format. Conversion to float32 is a load from it.
+// decoded is decode for every pattern of the format. Conversion to float32 is a
+// load from it.
 func (m *minifloat) decoded() *[256]float32 {
 	var t [256]float32
 	for c := range t {

@@ -12,7 +12,8 @@ const (
 	classComplex
 )
 
-// info describes one type. dlpack is -1 where DLPack has no code, onnx is 0 where ONNX has none.
+// info describes one type. dlpack is -1 where DLPack has no code, onnx is 0
+// where ONNX has none.
 type info struct {
 	name   string
 	bits   uint8
@@ -21,7 +22,8 @@ type info struct {
 	dlpack int8
 }
 
-// table is the one place where types are described. Codes are those of TensorProto.DataType and of DLDataTypeCode.
+// table is the one place where types are described. Codes are those of
+// TensorProto.DataType and of DLDataTypeCode.
 var table = [count]info{
 	Invalid:       {"invalid", 0, classNone, 0, -1},
 	F32:           {"f32", 32, classFloat, 1, 2},
@@ -60,7 +62,8 @@ var table = [count]info{
 	Opaque:        {"opaque", 64, classNone, 0, 3},
 }
 
-// info treats a value outside the constants, which only a conversion can make, as Invalid.
+// info treats a value outside the constants, which only a conversion can make,
+// as Invalid.
 func (d DType) info() *info {
 	if d >= count {
 		d = Invalid
@@ -89,7 +92,8 @@ func init() {
 	}
 }
 
-// ONNX returns the TensorProto.DataType code, 0 (UNDEFINED) where ONNX has none.
+// ONNX returns the TensorProto.DataType code, 0 (UNDEFINED) where ONNX has
+// none.
 func (d DType) ONNX() int32 { return int32(d.info().onnx) }
 
 // FromONNX returns the type of a TensorProto.DataType code.
@@ -100,7 +104,8 @@ func FromONNX(code int32) (DType, error) {
 	return Invalid, fmt.Errorf("dtype.FromONNX: got data type code %d, want 1 to %d: %w", code, len(byONNX), ErrDType)
 }
 
-// DLPack returns the three fields of a DLDataType. It is not ok for Invalid and String, which DLPack cannot express.
+// DLPack returns the three fields of a DLDataType. It is not ok for Invalid and
+// String, which DLPack cannot express.
 func (d DType) DLPack() (code, bits uint8, lanes uint16, ok bool) {
 	in := d.info()
 	if in.dlpack < 0 {
@@ -109,7 +114,8 @@ func (d DType) DLPack() (code, bits uint8, lanes uint16, ok bool) {
 	return uint8(in.dlpack), in.bits, 1, true
 }
 
-// FromDLPack returns the type of the three fields of a DLDataType. Vector types (more than one lane) are not element types.
+// FromDLPack returns the type of the three fields of a DLDataType. Vector types
+// (more than one lane) are not element types.
 func FromDLPack(code, bits uint8, lanes uint16) (DType, error) {
 	if lanes != 1 {
 		return Invalid, fmt.Errorf("dtype.FromDLPack: got %d lanes, want 1: %w", lanes, ErrDType)

@@ -12,7 +12,8 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// Elements that lie at no multiple of their size are copied before a kernel reads them, and no result lies there.
+// Elements that lie at no multiple of their size are copied before a kernel
+// reads them, and no result lies there.
 func TestUnalignedOperands(t *testing.T) {
 	memorytest.Check(t)
 	buf, err := memory.Alloc(2+16, memory.IO)

@@ -6,8 +6,9 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// AddAssign makes *x the sum of *x and y: in its bytes if it is exclusive, in fresh ones otherwise. The tensor that x pointed
-// at is given up; on an error x is unchanged, unless the error is tensor.ErrPartlyWritten.
+// AddAssign makes *x the sum of *x and y: in its bytes if it is exclusive, in
+// fresh ones otherwise. The tensor that x pointed at is given up; on an error x
+// is unchanged, unless the error is tensor.ErrPartlyWritten.
 func AddAssign(x **tensor.Tensor, y tensor.Operand) error { return assign(opAdd, x, y) }
 
 // SubAssign is [AddAssign] for the difference *x - y.

@@ -9,7 +9,8 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// A function's parameters reach its operator: each result differs from that of another order or another default.
+// A function's parameters reach its operator: each result differs from that of
+// another order or another default.
 func TestParameters(t *testing.T) {
 	memorytest.Check(t)
 	m := of(t, []float32{1, -2, 3, 4, 5, -6}, 2, 3)
@@ -92,7 +93,8 @@ func TestParameters(t *testing.T) {
 	release(t, m, by, row, image, filter, pair, one, two, bias, ten, zero, four, at, tuple, updates, twos, over, by3)
 }
 
-// The two forms of gelu differ in the fourth digit, and softmax's logarithm is along its axis.
+// The two forms of gelu differ in the fourth digit, and softmax's logarithm is
+// along its axis.
 func TestApproximations(t *testing.T) {
 	memorytest.Check(t)
 	x := of(t, []float32{1, 1, 1, 1}, 1, 4)

@@ -9,8 +9,9 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// Builder configures one call in steps: the operator, its operands and whether each is borrowed or given up, its attributes. It
-// runs any operator of the table, and operators of the caller. Run returns the first error of a step.
+// Builder configures one call in steps: the operator, its operands and whether
+// each is borrowed or given up, its attributes. It runs any operator of the
+// table, and operators of the caller. Run returns the first error of a step.
 //
 //	y, err := eager.Op("leaky_relu").On(x).InPlaceIfPossible().Float("alpha", 0.1).Run()
 type Builder struct {
@@ -31,8 +32,9 @@ func Op(name string) *Builder {
 	return Call(def)
 }
 
-// Call begins a call of an operator of the caller. Its alias rules decide whether its operands' bytes may be overwritten, as for
-// the operators of the table.
+// Call begins a call of an operator of the caller. Its alias rules decide
+// whether its operands' bytes may be overwritten, as for the operators of the
+// table.
 func Call(def *op.Def) *Builder {
 	if def == nil {
 		return &Builder{err: errors.New("call: got no operator, want one")}
@@ -47,17 +49,20 @@ func (b *Builder) In(s *Scope) *Builder {
 	return b
 }
 
-// On adds an operand: x is borrowed, x.Donate() and x.Reuse() are given up, nil is absent.
+// On adds an operand: x is borrowed, x.Donate() and x.Reuse() are given up, nil
+// is absent.
 func (b *Builder) On(x tensor.Operand) *Builder {
 	b = b.begun()
 	b.operands = append(b.operands, x)
 	return b
 }
 
-// InPlaceIfPossible gives up the last operand: the result is written into its bytes if that is allowed.
+// InPlaceIfPossible gives up the last operand: the result is written into its
+// bytes if that is allowed.
 func (b *Builder) InPlaceIfPossible() *Builder { return b.Semantics(tensor.ReuseInput) }
 
-// Donate gives up the last operand strictly: the result is written into its bytes, or the call is an error.
+// Donate gives up the last operand strictly: the result is written into its
+// bytes, or the call is an error.
 func (b *Builder) Donate() *Builder { return b.Semantics(tensor.DonateInput) }
 
 // Semantics sets the semantics of the last operand.
@@ -105,7 +110,8 @@ func (b *Builder) Attr(a op.Attr) *Builder {
 
 func (b *Builder) set(name string, v any) *Builder { return b.Attr(op.Attr{Name: name, Value: v}) }
 
-// Results sets the number of results; the default is the smallest that the operator allows.
+// Results sets the number of results; the default is the smallest that the
+// operator allows.
 func (b *Builder) Results(n int) *Builder {
 	b = b.begun()
 	b.results = n
@@ -149,7 +155,8 @@ func (b *Builder) call() (call, error) {
 	return c, c.err
 }
 
-// Run runs the call and returns its first result. Others that were wanted are released.
+// Run runs the call and returns its first result. Others that were wanted are
+// released.
 func (b *Builder) Run() (*tensor.Tensor, error) {
 	ts, err := b.RunAll()
 	if err != nil {
@@ -161,7 +168,8 @@ func (b *Builder) Run() (*tensor.Tensor, error) {
 	return ts[0], nil
 }
 
-// RunAll runs the call and returns its results. In a scope they are the scope's, which keeps the error too.
+// RunAll runs the call and returns its results. In a scope they are the
+// scope's, which keeps the error too.
 func (b *Builder) RunAll() ([]*tensor.Tensor, error) {
 	b = b.begun()
 	c, err := b.call()

@@ -17,9 +17,11 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// A signature is what calls of one operator with the same attributes, operand types and values that decide geometry have in
-// common: the types of the results, what may lie where, and tasks that are bound. Calls find theirs in a table, so that only
-// the first one infers and binds. It is immutable but for its spare task and its place in the table.
+// A signature is what calls of one operator with the same attributes, operand
+// types and values that decide geometry have in common: the types of the
+// results, what may lie where, and tasks that are bound. Calls find theirs in a
+// table, so that only the first one infers and binds. It is immutable but for
+// its spare task and its place in the table.
 type signature struct {
 	op      *op.Def
 	attrs   op.Attrs
@@ -137,7 +139,8 @@ func (b *bound) forget() {
 	}
 }
 
-// The table has a chain of the latest signatures per slot. It is bounded, because signatures keep shapes and tasks alive.
+// The table has a chain of the latest signatures per slot. It is bounded,
+// because signatures keep shapes and tasks alive.
 const (
 	slots     = 512
 	mostChain = 8
@@ -147,8 +150,8 @@ var table [slots]atomic.Pointer[signature]
 
 var seed = maphash.MakeSeed()
 
-// find returns the signature of the runner's call, made now if there is none. A new one comes with the task that was bound
-// on the way.
+// find returns the signature of the runner's call, made now if there is none. A
+// new one comes with the task that was bound on the way.
 func find(r *runner) (*signature, error) {
 	if r.call.once {
 		return learn(r)
@@ -169,7 +172,8 @@ func find(r *runner) (*signature, error) {
 	return s, nil
 }
 
-// trimmed returns a chain of at most n signatures. The chain that others walk stays as it is.
+// trimmed returns a chain of at most n signatures. The chain that others walk
+// stays as it is.
 func (s *signature) trimmed(n int) *signature {
 	length := 0
 	for x := s; x != nil; x = x.older {
@@ -269,7 +273,8 @@ func (s *signature) put(b *bound) {
 	s.spare.Store(b)
 }
 
-// hash mixes the operator, the operand types and the attributes. Shapes are interned: their addresses stand for them.
+// hash mixes the operator, the operand types and the attributes. Shapes are
+// interned: their addresses stand for them.
 func (r *runner) hash() uint64 {
 	h := mix(uint64(uintptr(unsafe.Pointer(r.call.op.def))), uint64(r.call.results))
 	for _, t := range r.args {

@@ -16,8 +16,8 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// runner is one call under way. Runners are kept for later calls, so that a small call in place allocates its result's
-// header and nothing else.
+// runner is one call under way. Runners are kept for later calls, so that a
+// small call in place allocates its result's header and nothing else.
 type runner struct {
 	call   call
 	from   memory.Source   // where fresh results come from; nil for the process's memory
@@ -41,7 +41,8 @@ type runner struct {
 	stats      Stats // of this call
 }
 
-// place says where a result lies: over operand arg, over the copy that was made of it, or, if arg is -1, in fresh bytes.
+// place says where a result lies: over operand arg, over the copy that was made
+// of it, or, if arg is -1, in fresh bytes.
 type place struct {
 	arg  int
 	copy bool
@@ -51,8 +52,8 @@ var runners = sync.Pool{New: func() any { return new(runner) }}
 
 func threads() int { return runtime.GOMAXPROCS(0) }
 
-// perform runs the call for the scope, which may be nil, and returns its results in a slice that the next call
-// overwrites: done is called with it.
+// perform runs the call for the scope, which may be nil, and returns its
+// results in a slice that the next call overwrites: done is called with it.
 func perform(s *Scope, c call, done func(results []*tensor.Tensor)) error {
 	r := runners.Get().(*runner)
 	r.call = c
@@ -150,8 +151,10 @@ func (r *runner) run() error {
 
 var errPanicked = errors.New("panicked")
 
-// abandon ends a call that panics, or whose goroutine ends, in a function of the user's: it returns the operands that the call
-// holds, and ends the tensors that it wrote into. The runner is not used again. It does nothing for a call that has returned.
+// abandon ends a call that panics, or whose goroutine ends, in a function of
+// the user's: it returns the operands that the call holds, and ends the tensors
+// that it wrote into. The runner is not used again. It does nothing for a call
+// that has returned.
 func (r *runner) abandon() {
 	if !r.working {
 		return
@@ -282,7 +285,8 @@ func (r *runner) show(s *signature) error {
 	return nil
 }
 
-// showAll makes the results over the bytes of a claimed tensor, whose hold moves to the last of them, if it is given up.
+// showAll makes the results over the bytes of a claimed tensor, whose hold
+// moves to the last of them, if it is given up.
 func (r *runner) showAll(s *signature, k *tensor.Taken, claim int) error {
 	for n, t := range s.results {
 		offset := s.aliasOf(s.view, n).offset
@@ -380,7 +384,8 @@ func (r *runner) countMoved(c *op.Call) {
 	}
 }
 
-// dropResults releases fresh results. Those in an operand's bytes end with the call.
+// dropResults releases fresh results. Those in an operand's bytes end with the
+// call.
 func (r *runner) dropResults() {
 	for k, t := range r.results {
 		if t != nil && r.places[k].arg < 0 {

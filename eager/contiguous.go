@@ -16,8 +16,9 @@ func isAligned(data []byte, dt dtype.DType) bool {
 	return size <= 1 || uintptr(unsafe.Pointer(unsafe.SliceData(data)))%uintptr(min(size, 8)) == 0
 }
 
-// makeContiguous makes operand i, whose layout kernels cannot read, row-major: by reading its elements in the order
-// in which they lie, where the operation does not mind and may overwrite them, and otherwise by a copy.
+// makeContiguous makes operand i, whose layout kernels cannot read, row-major:
+// by reading its elements in the order in which they lie, where the operation
+// does not mind and may overwrite them, and otherwise by a copy.
 func (r *runner) makeContiguous(i int) error {
 	at := r.claims[i]
 	t := r.taken.Tensor(at)

@@ -28,8 +28,9 @@ var (
 	firstSeed = flag.Uint64("seed", 1, "the seed of the first program of TestDifferential")
 )
 
-// TestDifferential runs random programs of operations, views, donations, reuses, scopes and arenas against an oracle that
-// copies everything, bit by bit. To see one program again: -programs 1 -seed N.
+// TestDifferential runs random programs of operations, views, donations,
+// reuses, scopes and arenas against an oracle that copies everything, bit by
+// bit. To see one program again: -programs 1 -seed N.
 func TestDifferential(t *testing.T) {
 	memorytest.Check(t)
 	n := *programs
@@ -62,7 +63,8 @@ func TestDifferential(t *testing.T) {
 
 type stepTotals struct{ calls, inPlace, donated, refused, views, alike atomic.Int64 }
 
-// value is a tensor as the oracle knows it: elements in row-major order, in bytes of their own.
+// value is a tensor as the oracle knows it: elements in row-major order, in
+// bytes of their own.
 type value struct {
 	op.Type
 	data []byte
@@ -351,7 +353,8 @@ func (p *program) tolerantly(b *eager.Builder) ([]*tensor.Tensor, error) {
 	return ts, err
 }
 
-// renew replaces a scope that has an error. What it owned goes on in a scope of its own.
+// renew replaces a scope that has an error. What it owned goes on in a scope of
+// its own.
 func (p *program) renew() {
 	old := p.scope
 	p.scope = eager.NewScope()

@@ -80,7 +80,8 @@ func address(x *tensor.Tensor) *byte {
 	return &data[0]
 }
 
-// A tensor with a single holder is not written either, unless the caller gives it up.
+// A tensor with a single holder is not written either, unless the caller gives
+// it up.
 func TestBorrowNeverMutates(t *testing.T) {
 	memorytest.Check(t)
 	x := vector(t, -1, 2, -3)
@@ -161,7 +162,8 @@ func TestReuse(t *testing.T) {
 	release(t, view, y)
 }
 
-// Every reason for which a strict donation is refused: the error names operand and reason, and nothing was consumed.
+// Every reason for which a strict donation is refused: the error names operand
+// and reason, and nothing was consumed.
 func TestRefusedDonations(t *testing.T) {
 	memorytest.Check(t)
 	x, other, row := vector(t, 1, 2, 3, 4), vector(t, 5, 6, 7, 8), vector(t, 9)
@@ -296,7 +298,8 @@ func of3(t testing.TB) *tensor.Tensor {
 	return x
 }
 
-// Chains of views keep the right to write, and elementwise operations run on a dense view as it lies.
+// Chains of views keep the right to write, and elementwise operations run on a
+// dense view as it lies.
 func TestViewsKeepTheirDonation(t *testing.T) {
 	memorytest.Check(t)
 	x := of(t, []float32{-1, 2, -3, 4, -5, 6}, 2, 3)
@@ -313,7 +316,8 @@ func TestViewsKeepTheirDonation(t *testing.T) {
 		t.Error("the chain lost its bytes")
 	}
 	want(t, y, 0, 2, 0, 4, 0, 6)
-	// A borrowed view is copied into row-major order, and the result lies in the copy.
+	// A borrowed view is copied into row-major order, and the result lies in
+	// the copy.
 	m := of(t, []float32{-1, 2, -3, 4}, 2, 2)
 	v := ok(m.Transpose())(t)
 	s := eager.NewScope()
@@ -425,7 +429,8 @@ func TestCancelledCall(t *testing.T) {
 	release(t, x)
 }
 
-// The sizes of some results are known when they are computed, and bounded before.
+// The sizes of some results are known when they are computed, and bounded
+// before.
 func TestBoundedResults(t *testing.T) {
 	memorytest.Check(t)
 	x := of(t, []float32{0, 3, 0, 5, 3, 0}, 2, 3)
@@ -464,7 +469,8 @@ func int64s(x *tensor.Tensor) ([]int64, error) {
 	return slices.Clone(v.Data), nil
 }
 
-// Parts that lie together are views. Those of a borrowed tensor share its bytes; the hold of a tensor that is given up passes to one part.
+// Parts that lie together are views. Those of a borrowed tensor share its
+// bytes; the hold of a tensor that is given up passes to one part.
 func TestSplitShows(t *testing.T) {
 	memorytest.Check(t)
 	x := of(t, []float32{1, 2, 3, 4, 5, 6}, 3, 2)

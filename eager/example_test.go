@@ -36,7 +36,8 @@ func Example() {
 	// 2 results in place, 1 fresh
 }
 
-// A donated tensor is dead after the call; the error of a later use names the operation.
+// A donated tensor is dead after the call; the error of a later use names the
+// operation.
 func ExampleNeg() {
 	x, err := tensor.Of([]float32{1, 2}, 2)
 	if err != nil {
@@ -94,7 +95,8 @@ func ExampleStack() {
 	// Output: [2,1,2] false
 }
 
-// A loop whose results come from an arena allocates memory once, for results of any size.
+// A loop whose results come from an arena allocates memory once, for results of
+// any size.
 func ExampleFrom() {
 	arena, err := memory.NewArena(1<<20, memory.Activations)
 	if err != nil {

@@ -8,9 +8,10 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// Func is an operation that is written as a function over tensors. It declares which of its parameters it consumes: a tensor
-// passed for one of those with Donate or Reuse belongs to the body, which may give it up in turn and so compute in its bytes; a
-// borrowed tensor is never written.
+// Func is an operation that is written as a function over tensors. It declares
+// which of its parameters it consumes: a tensor passed for one of those with
+// Donate or Reuse belongs to the body, which may give it up in turn and so
+// compute in its bytes; a borrowed tensor is never written.
 type Func struct {
 	name     *tensor.Operation
 	params   int
@@ -20,9 +21,10 @@ type Func struct {
 
 const maxParams = 1 << 16
 
-// NewFunc returns the operation of the given name with the given number of parameters, of which it consumes those listed. Its
-// body computes in a scope of its own: results must be kept with [Scope.Keep] or made outside the scope, and everything else
-// that belongs to the scope is released when it returns.
+// NewFunc returns the operation of the given name with the given number of
+// parameters, of which it consumes those listed. Its body computes in a scope
+// of its own: results must be kept with [Scope.Keep] or made outside the scope,
+// and everything else that belongs to the scope is released when it returns.
 func NewFunc(name string, params int, consumes []int, body func(s *Scope, args []*tensor.Tensor) ([]*tensor.Tensor, error)) (*Func, error) {
 	switch {
 	case params < 0 || params > maxParams:
@@ -43,16 +45,19 @@ func NewFunc(name string, params int, consumes []int, body func(s *Scope, args [
 // Consumes reports whether the operation consumes parameter i.
 func (f *Func) Consumes(i int) bool { return f != nil && i >= 0 && i < f.params && f.consumes[i] }
 
-// Call runs the operation. A consumed parameter takes any operand: an operand that was given up goes to the body as it is, and
-// is dead after a call that succeeds, even if the body left it alone; of a borrowed one the body gets a copy. A parameter that
-// is not consumed is lent to the body as a view, and an operand that is given up for it is an error. Donated operands must be
-// exclusive. After an error of the body, the operands that it had not consumed are unchanged; if it had consumed one, the error
-// is tensor.ErrPartlyWritten.
+// Call runs the operation. A consumed parameter takes any operand: an operand
+// that was given up goes to the body as it is, and is dead after a call that
+// succeeds, even if the body left it alone; of a borrowed one the body gets a
+// copy. A parameter that is not consumed is lent to the body as a view, and an
+// operand that is given up for it is an error. Donated operands must be
+// exclusive. After an error of the body, the operands that it had not consumed
+// are unchanged; if it had consumed one, the error is tensor.ErrPartlyWritten.
 func (f *Func) Call(operands ...tensor.Operand) ([]*tensor.Tensor, error) {
 	return f.CallIn(nil, operands...)
 }
 
-// CallIn is Call with results of the scope's, which keeps the error too; a nil scope is none.
+// CallIn is Call with results of the scope's, which keeps the error too; a nil
+// scope is none.
 func (f *Func) CallIn(s *Scope, operands ...tensor.Operand) ([]*tensor.Tensor, error) {
 	if f == nil || f.body == nil {
 		err := errors.New("call: got no operation, want one of NewFunc")
@@ -112,7 +117,8 @@ func (f *Func) run(inner *Scope, operands []tensor.Operand) ([]*tensor.Tensor, e
 	return f.end(operands, results)
 }
 
-// end releases the operands that the body received and left alone. A result that is such a tensor gets its hold under a new handle.
+// end releases the operands that the body received and left alone. A result
+// that is such a tensor gets its hold under a new handle.
 func (f *Func) end(operands []tensor.Operand, results []*tensor.Tensor) ([]*tensor.Tensor, error) {
 	var k tensor.Taken
 	for _, o := range operands {
@@ -133,7 +139,8 @@ func (f *Func) end(operands []tensor.Operand, results []*tensor.Tensor) ([]*tens
 	return results, nil
 }
 
-// check refuses operands that the operation cannot take, before anything is consumed.
+// check refuses operands that the operation cannot take, before anything is
+// consumed.
 func (f *Func) check(operands []tensor.Operand) error {
 	name := f.name.Name()
 	if len(operands) != f.params {
@@ -184,7 +191,8 @@ func (f *Func) lend(inner *Scope, operands []tensor.Operand) ([]*tensor.Tensor, 
 	return args, nil
 }
 
-// checkResults refuses results that would die with the scope, or that were only lent.
+// checkResults refuses results that would die with the scope, or that were only
+// lent.
 func (f *Func) checkResults(inner *Scope, args, results []*tensor.Tensor) error {
 	for i, t := range results {
 		switch {

@@ -25,7 +25,8 @@ import (
 
 var update = flag.Bool("update", false, "write the generated file")
 
-// TestGenerated writes the two faces of every operation, or compares the file with the text that it would write.
+// TestGenerated writes the two faces of every operation, or compares the file
+// with the text that it would write.
 func TestGenerated(t *testing.T) {
 	const name = "operations_gen.go"
 	want, err := generate()
@@ -90,7 +91,8 @@ type generator struct {
 	vars, funcs strings.Builder
 }
 
-// withheld are operators that get no function although the table would do, with the reason. [eager.Op] calls them.
+// withheld are operators that get no function although the table would do, with
+// the reason. [eager.Op] calls them.
 var withheld = map[string]string{
 	"identity":      "x.View()",
 	"size":          "x.NumElements() says it without a tensor",
@@ -98,8 +100,9 @@ var withheld = map[string]string{
 	"string_equal":  "outside of models text is Go's strings",
 }
 
-// without returns, after a generation, a comment that names the operators without a function. They stand in the generated file so that
-// an operator added to the table shows whether it got one.
+// without returns, after a generation, a comment that names the operators
+// without a function. They stand in the generated file so that an operator
+// added to the table shows whether it got one.
 func (g *generator) without() string {
 	var names []string
 	for _, def := range op.Builtin().Defs() {
@@ -110,7 +113,8 @@ func (g *generator) without() string {
 	return wrapped("These operators have no function of their own; Op calls those without regions: " + strings.Join(names, ", ") + ".")
 }
 
-// TestWithheldOperators holds the list of operators without a function to the table.
+// TestWithheldOperators holds the list of operators without a function to the
+// table.
 func TestWithheldOperators(t *testing.T) {
 	specs, err := filepath.Glob("spec*.go")
 	if err != nil {
@@ -129,8 +133,9 @@ func TestWithheldOperators(t *testing.T) {
 	}
 }
 
-// fromTable generates the functions of an operator whose operands come in order and whose attributes, if any, are numbers. An operator
-// with other attributes has a function if one of the files spec*.go says what its arguments are.
+// fromTable generates the functions of an operator whose operands come in order
+// and whose attributes, if any, are numbers. An operator with other attributes
+// has a function if one of the files spec*.go says what its arguments are.
 func (g *generator) fromTable(def *op.Def) {
 	if g.specified[def.Name] || withheld[def.Name] != "" || def.MinArgs == 0 || def.Regions > 0 || def.Impure || def.MaxResults > 1 ||
 		!compute.Supported(def) || def.ONNX == "" {
@@ -176,8 +181,9 @@ func (g *generator) fromTable(def *op.Def) {
 	g.listed = append(g.listed, def.Name)
 }
 
-// typesOf returns the sentence about the element types that the shape rule of an operator accepts, and the one of its result. The rule
-// is asked with operands of one shape.
+// typesOf returns the sentence about the element types that the shape rule of
+// an operator accepts, and the one of its result. The rule is asked with
+// operands of one shape.
 func typesOf(def *op.Def) string {
 	names := []string{"x", "y", "z"}[:min(max(def.MinArgs, 1), 3)]
 	one := make([]dtype.DType, len(names)) // element types that all operands may have together
@@ -213,8 +219,9 @@ func typesOf(def *op.Def) string {
 	return text
 }
 
-// accepted returns the element types that the operands from lo to hi may have together, where the others have those given, and the
-// element type of the last result.
+// accepted returns the element types that the operands from lo to hi may have
+// together, where the others have those given, and the element type of the last
+// result.
 func accepted(def *op.Def, others []dtype.DType, lo, hi int) (string, dtype.DType) {
 	var result dtype.DType
 	square := shape.MustOf(1, 1, 2, 2)
@@ -246,7 +253,8 @@ func accepted(def *op.Def, others []dtype.DType, lo, hi int) (string, dtype.DTyp
 	return listed(names), result
 }
 
-// ranges are the families of element types that are named by their first and last.
+// ranges are the families of element types that are named by their first and
+// last.
 var ranges = [][]string{{"i8", "i16", "i32", "i64"}, {"u8", "u16", "u32", "u64"}}
 
 // listed returns the names as a sentence lists them: "f32, i8 to i64 or bool".
@@ -305,8 +313,9 @@ func wrapped(text string) string {
 	return b.String() + line + "\n"
 }
 
-// formOf returns the form of a function in a file spec*.go by the type of its result. A sentence of the comment of a pair ends with the
-// names of its two results.
+// formOf returns the form of a function in a file spec*.go by the type of its
+// result. A sentence of the comment of a pair ends with the names of its two
+// results.
 func formOf(result, doc string) (form, bool) {
 	switch result {
 	case "call":
@@ -323,7 +332,8 @@ func formOf(result, doc string) (form, bool) {
 	return form{}, false
 }
 
-// indicative matches a comment that goes on, behind the name of the function, with a verb: "returns the slices".
+// indicative matches a comment that goes on, behind the name of the function,
+// with a verb: "returns the slices".
 var indicative = regexp.MustCompile(`^[a-z]{2,}s,? `)
 
 // fromSpec makes the functions of those in a file that return a call.

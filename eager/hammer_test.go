@@ -12,8 +12,9 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// TestHammer lets goroutines borrow, donate, reuse, view and release a few shared tensors at once. Every tensor holds equal
-// numbers, so a result of unequal ones has met freed bytes, half-written ones, or the next owner's.
+// TestHammer lets goroutines borrow, donate, reuse, view and release a few
+// shared tensors at once. Every tensor holds equal numbers, so a result of
+// unequal ones has met freed bytes, half-written ones, or the next owner's.
 func TestHammer(t *testing.T) {
 	memorytest.Check(t)
 	const size, goroutines, steps = 300, 8, 1500

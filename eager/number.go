@@ -8,8 +8,9 @@ import (
 	"github.com/tenure-go/tenure/dtype"
 )
 
-// encode returns v as one element of dt. It fails unless dt is a real type that holds it: an integer type holds whole numbers
-// within its range, a float type any number, rounded.
+// encode returns v as one element of dt. It fails unless dt is a real type that
+// holds it: an integer type holds whole numbers within its range, a float type
+// any number, rounded.
 func encode(dt dtype.DType, v float64) ([]byte, error) {
 	switch dt {
 	case dtype.F32:

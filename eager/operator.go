@@ -82,8 +82,8 @@ func (c *call) operand(i int) tensor.Operand {
 	return nil // given as numbers
 }
 
-// with sets attributes. Their names and types come from this package's code, so a wrong one is found by the first test that
-// makes the call.
+// with sets attributes. Their names and types come from this package's code, so
+// a wrong one is found by the first test that makes the call.
 func (c call) with(attrs ...op.Attr) call {
 	list, err := op.NewAttrs(attrs...)
 	if err != nil {

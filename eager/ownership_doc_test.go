@@ -16,7 +16,8 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// Example_ownership is the code of docs/ownership.md that computes one operation at a time.
+// Example_ownership is the code of docs/ownership.md that computes one
+// operation at a time.
 func Example_ownership() {
 	x := must(tensor.Of([]float32{1, -2, 3, -4}, 2, 2))
 	defer x.Release() // also after a donation: then it only says that x is dead

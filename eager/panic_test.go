@@ -12,13 +12,15 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// endings are the ways in which a function of the user's ends a call without returning.
+// endings are the ways in which a function of the user's ends a call without
+// returning.
 var endings = map[string]func(){
 	"panic":  func() { panic("by the test") },
 	"goexit": runtime.Goexit,
 }
 
-// abandoned runs f, which does not return unless a kernel's panic has become an error, and waits until its goroutine is over.
+// abandoned runs f, which does not return unless a kernel's panic has become an
+// error, and waits until its goroutine is over.
 func abandoned(t *testing.T, f func() error) {
 	t.Helper()
 	over := make(chan string)
@@ -37,8 +39,9 @@ func abandoned(t *testing.T, f func() error) {
 	}
 }
 
-// A call that a shape rule or a kernel ends by a panic holds nothing afterwards. What was given up is untouched before the first write,
-// and dead after it.
+// A call that a shape rule or a kernel ends by a panic holds nothing
+// afterwards. What was given up is untouched before the first write, and dead
+// after it.
 func TestCallThatPanics(t *testing.T) {
 	for ending, end := range endings {
 		for _, in := range []string{"rule", "kernel"} {

@@ -8,9 +8,11 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// settle finds a place for every result: over an operand that was given up, if the alias rule and the operand's holders
-// allow it, and else in fresh bytes. Operands that were donated come first, because the call is an error if no result takes
-// their bytes; then the operands in order. On an error nothing was consumed.
+// settle finds a place for every result: over an operand that was given up, if
+// the alias rule and the operand's holders allow it, and else in fresh bytes.
+// Operands that were donated come first, because the call is an error if no
+// result takes their bytes; then the operands in order. On an error nothing was
+// consumed.
 func (r *runner) settle(s *signature) error {
 	for range s.results {
 		r.places = append(r.places, place{arg: -1})
@@ -95,8 +97,8 @@ func (r *runner) resultAt(s *signature, k int) (*tensor.Tensor, error) {
 	return result, nil
 }
 
-// checkDonations returns an error for the first donated operand whose bytes no result takes, except operand shown, whose
-// bytes the result is.
+// checkDonations returns an error for the first donated operand whose bytes no
+// result takes, except operand shown, whose bytes the result is.
 func (r *runner) checkDonations(s *signature, shown int) error {
 	if !r.strict {
 		return nil
@@ -116,7 +118,8 @@ func (r *runner) checkDonations(s *signature, shown int) error {
 	return nil
 }
 
-// unusable says why no result lies in the bytes of operand i, which was donated.
+// unusable says why no result lies in the bytes of operand i, which was
+// donated.
 func (r *runner) unusable(s *signature, i, shown int) error {
 	x, result := r.args[i], s.results[0]
 	fail := func(format string, args ...any) error {
@@ -144,7 +147,8 @@ func (r *runner) unusable(s *signature, i, shown int) error {
 	return fail("this call of %s writes no result over it", s.op.Name)
 }
 
-// permutes reports whether the operator puts some calls' operand i in another order in place.
+// permutes reports whether the operator puts some calls' operand i in another
+// order in place.
 func permutes(def *op.Def, i int) bool {
 	return slices.ContainsFunc(def.Alias.Rules(), func(r op.Rule) bool { return r.Kind == op.Permute && r.Arg == i })
 }

@@ -11,9 +11,10 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// Scope is a run of operations whose results belong to it: they are released when it closes, unless Keep moved them out or
-// they were given up before. It keeps the first error; after it every operation returns nil and does nothing. A Scope belongs
-// to one goroutine.
+// Scope is a run of operations whose results belong to it: they are released
+// when it closes, unless Keep moved them out or they were given up before. It
+// keeps the first error; after it every operation returns nil and does nothing.
+// A Scope belongs to one goroutine.
 type Scope struct {
 	from   memory.Source
 	keep   KeepPolicy
@@ -66,7 +67,8 @@ type OperationStats struct {
 // Option configures a scope.
 type Option func(*Scope)
 
-// KeepPolicy selects what Keep does with a tensor whose bytes are from the scope's own source.
+// KeepPolicy selects what Keep does with a tensor whose bytes are from the
+// scope's own source.
 type KeepPolicy uint8
 
 // The policies.
@@ -75,22 +77,26 @@ const (
 	HoldOpen                   // the tensor stays where it is; the source cannot end while it lives
 )
 
-// From makes fresh results take their bytes from src, an arena for instance. What Keep does with them is told by keep.
+// From makes fresh results take their bytes from src, an arena for instance.
+// What Keep does with them is told by keep.
 func From(src memory.Source, keep KeepPolicy) Option {
 	return func(s *Scope) { s.from, s.keep = src, keep }
 }
 
-// WithContext makes operations stop between the parts of their work when ctx ends.
+// WithContext makes operations stop between the parts of their work when ctx
+// ends.
 func WithContext(ctx context.Context) Option {
 	return func(s *Scope) { s.ctx = ctx }
 }
 
-// ByOperation makes the scope keep the counts of [Stats] for each operation too, for [Scope.Operations].
+// ByOperation makes the scope keep the counts of [Stats] for each operation
+// too, for [Scope.Operations].
 func ByOperation() Option {
 	return func(s *Scope) { s.byName = map[string]*Stats{} }
 }
 
-// NewScope returns an empty scope. Close ends it. A nil option is an error of the scope.
+// NewScope returns an empty scope. Close ends it. A nil option is an error of
+// the scope.
 func NewScope(options ...Option) *Scope {
 	s := &Scope{sweep: 32}
 	for i, o := range options {
@@ -119,8 +125,8 @@ func (s *Scope) Stats() Stats {
 	return s.stats
 }
 
-// Operations returns the counts of each operation so far, those that moved most bytes first. The scope counts by operation if it
-// was made with [ByOperation].
+// Operations returns the counts of each operation so far, those that moved most
+// bytes first. The scope counts by operation if it was made with [ByOperation].
 func (s *Scope) Operations() []OperationStats {
 	if s == nil {
 		return nil
@@ -220,8 +226,9 @@ func (s *Scope) own(t *tensor.Tensor, err error) *tensor.Tensor {
 	return t
 }
 
-// Adopt makes a tensor of the caller's the scope's: it is released when the scope closes. It takes the two results of what
-// made the tensor, so that the scope keeps the error too.
+// Adopt makes a tensor of the caller's the scope's: it is released when the
+// scope closes. It takes the two results of what made the tensor, so that the
+// scope keeps the error too.
 func (s *Scope) Adopt(t *tensor.Tensor, err error) *tensor.Tensor {
 	if s == nil || s.err != nil || s.closed {
 		if t != nil {
@@ -238,9 +245,10 @@ func (s *Scope) Adopt(t *tensor.Tensor, err error) *tensor.Tensor {
 	return s.own(t, err)
 }
 
-// Keep moves a tensor out of the scope: from now on the caller releases what Keep returns. A tensor that lies in bytes of the
-// scope's own source is copied out of it, or holds it open, as the scope was told. It is an error if the tensor is not the
-// scope's.
+// Keep moves a tensor out of the scope: from now on the caller releases what
+// Keep returns. A tensor that lies in bytes of the scope's own source is copied
+// out of it, or holds it open, as the scope was told. It is an error if the
+// tensor is not the scope's.
 func (s *Scope) Keep(t *tensor.Tensor) *tensor.Tensor {
 	if s == nil {
 		return nil
@@ -270,7 +278,8 @@ func (s *Scope) Keep(t *tensor.Tensor) *tensor.Tensor {
 	return t
 }
 
-// Close releases the tensors that the scope still owns, and returns the first error of its operations. A second call releases nothing.
+// Close releases the tensors that the scope still owns, and returns the first
+// error of its operations. A second call releases nothing.
 func (s *Scope) Close() error {
 	if s == nil {
 		return errNoScope

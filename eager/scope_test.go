@@ -153,8 +153,8 @@ func TestScopeTakesFromItsSource(t *testing.T) {
 	}
 }
 
-// In an arena a scope reuses the same few buffers for its temporaries, and a kept result outlives
-// the arena or holds it open.
+// In an arena a scope reuses the same few buffers for its temporaries, and a
+// kept result outlives the arena or holds it open.
 func TestScopeInAnArena(t *testing.T) {
 	memorytest.Check(t)
 	for _, keep := range []eager.KeepPolicy{eager.CopyOut, eager.HoldOpen} {

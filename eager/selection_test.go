@@ -11,7 +11,8 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// shaped holds a tensor to its dimensions and its elements as numbers, and releases it.
+// shaped holds a tensor to its dimensions and its elements as numbers, and
+// releases it.
 func shaped(t testing.TB, what string, x *tensor.Tensor, err error, dims string, values ...float64) {
 	t.Helper()
 	if err != nil {
@@ -204,7 +205,8 @@ func TestResize(t *testing.T) {
 	release(t, x)
 }
 
-// A call writes into a cache that is given up, and moves none of its other elements.
+// A call writes into a cache that is given up, and moves none of its other
+// elements.
 func TestCacheInPlace(t *testing.T) {
 	memorytest.Check(t)
 	cache := ok(tensor.Zeros[float32](1, 1, 4, 2))(t)

@@ -9,8 +9,9 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// Stack joins the operands, all of one type and shape, along a new axis: of vectors, the rows of a matrix where
-// axis is 0, and its columns where it is 1 or -1. [Concat] joins along an axis that is there.
+// Stack joins the operands, all of one type and shape, along a new axis: of
+// vectors, the rows of a matrix where axis is 0, and its columns where it is 1
+// or -1. [Concat] joins along an axis that is there.
 func Stack(axis int, xs ...tensor.Operand) (*tensor.Tensor, error) { return stack(nil, axis, xs) }
 
 // Stack is [Stack] with a result of the scope's.
@@ -74,7 +75,8 @@ func stack(s *Scope, axis int, xs []tensor.Operand) (*tensor.Tensor, error) {
 	return t, nil
 }
 
-// withAxis returns a view of operand i with an axis of size 1 before the given one.
+// withAxis returns a view of operand i with an axis of size 1 before the given
+// one.
 func withAxis(taken *tensor.Taken, i, at int) (*tensor.Tensor, error) {
 	l := taken.Tensor(i).Layout()
 	s, err := shape.Of(slices.Insert(slices.Clone(l.Shape().Sizes()), at, 1)...)

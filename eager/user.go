@@ -10,9 +10,10 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// Apply runs f over the elements of x in row-major order and returns the tensor of what f left there. f gets all of them at
-// once and writes in place: into the bytes of x if x was given up and is exclusive, and else into a copy. A panic of f is an
-// error.
+// Apply runs f over the elements of x in row-major order and returns the tensor
+// of what f left there. f gets all of them at once and writes in place: into
+// the bytes of x if x was given up and is exclusive, and else into a copy. A
+// panic of f is an error.
 func Apply[T dtype.Element](x tensor.Operand, f func(data []T)) (*tensor.Tensor, error) {
 	return apply(nil, "apply", x, f)
 }
@@ -40,8 +41,9 @@ func mapped[T dtype.Element](f func(T) T) func([]T) {
 	}
 }
 
-// Zip returns the tensor of f of each pair of elements of x and y, broadcast together. It is in the bytes of x, or else of y,
-// where that was given up, is exclusive and has the shape of the result.
+// Zip returns the tensor of f of each pair of elements of x and y, broadcast
+// together. It is in the bytes of x, or else of y, where that was given up, is
+// exclusive and has the shape of the result.
 func Zip[T dtype.Element](x, y tensor.Operand, f func(x, y T) T) (*tensor.Tensor, error) {
 	return zip(nil, x, y, f)
 }
@@ -64,8 +66,9 @@ func inScope(s *Scope, name string, run func() (*tensor.Tensor, error)) *tensor.
 	return s.own(run())
 }
 
-// userDef declares an operator of one call: an elementwise function of operands of one type, which may overwrite any of them.
-// Bytes are copied or overwritten by the same rules, and the same code, as for the operators of the table.
+// userDef declares an operator of one call: an elementwise function of operands
+// of one type, which may overwrite any of them. Bytes are copied or overwritten
+// by the same rules, and the same code, as for the operators of the table.
 func userDef(name string, dt dtype.DType, operands int, kernel func(*op.Call) error) *op.Def {
 	var rules []op.Rule
 	for i := range operands {
@@ -97,7 +100,8 @@ func inferTogether(s *op.Sig) error {
 	return nil
 }
 
-// runUser runs a call that is made once: nothing of it stays in the table of signatures.
+// runUser runs a call that is made once: nothing of it stays in the table of
+// signatures.
 func runUser(s *Scope, c call) (*tensor.Tensor, error) {
 	c.once = true
 	return one(s, c)
@@ -132,7 +136,8 @@ func elements[T dtype.Element](data []byte) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(data))), len(data)/int(unsafe.Sizeof(zero)))
 }
 
-// pairs walks two operands, broadcast together, in row-major order of the result.
+// pairs walks two operands, broadcast together, in row-major order of the
+// result.
 type pairs struct {
 	x, y         int // the present elements
 	sizes, index []int
@@ -145,7 +150,8 @@ func newPairs(x, y, out []int) *pairs {
 	return p
 }
 
-// steps returns the strides of a row-major operand over rank axes, 0 where it is broadcast.
+// steps returns the strides of a row-major operand over rank axes, 0 where it
+// is broadcast.
 func steps(sizes []int, rank int) []int {
 	out := make([]int, rank)
 	step := 1

@@ -52,8 +52,8 @@ func (e Extent) part(offset, size int64) Extent {
 
 // Aliases states for each value of a program in which bytes it may lie. Unknown
 // places count as shared: a result of an operator that declares no alias rules
-// may lie in any operand, and a view whose place is not known may be any part of
-// its operand.
+// may lie in any operand, and a view whose place is not known may be any part
+// of its operand.
 //
 // A result that an operator may write into a donated operand has the extents
 // of that operand. Whether it really lies there is for the planner to choose;

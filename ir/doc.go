@@ -8,11 +8,11 @@
 //	p, err = ir.Parse(p.String(), op.Builtin()) // the same program
 //
 // A [Program] is a [Block] of [Call]s in execution order. Every [Value] is
-// defined once: by a call, as a parameter, or as a weight, which is a name and a
-// type; its bytes are in a [Weights] table outside the program. A call may
-// have nested blocks (regions), which see the values around them. An
-// [Operand] that is donated is given up: the call is its last use, and the
-// result that the operator's alias rules name may lie in its bytes.
+// defined once: by a call, as a parameter, or as a weight, which is a name and
+// a type; its bytes are in a [Weights] table outside the program. A call may
+// have nested blocks (regions), which see the values around them. An [Operand]
+// that is donated is given up: the call is its last use, and the result that
+// the operator's alias rules name may lie in its bytes.
 //
 // [NewBuilder] builds a program in Go, [Parse] reads one from text,
 // [Program.String] writes it. [Infer] runs the shape rules again after types
@@ -75,8 +75,8 @@
 //
 // Programs are values on the Go heap and hold no tensor bytes. A [Weights]
 // table must stay valid while the programs that read it are in use. An
-// [Interpreter] writes neither inputs nor weights and returns bytes that the caller
-// owns.
+// [Interpreter] writes neither inputs nor weights and returns bytes that the
+// caller owns.
 //
 // # Concurrency
 //

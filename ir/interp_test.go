@@ -16,8 +16,9 @@ import (
 )
 
 // TestRunGolden verifies and interprets programs. Those that the verifier
-// accepts must have the same results with all sharing that donation allows; those
-// that it rejects are interpreted, too, and their golden files have the outcome.
+// accepts must have the same results with all sharing that donation allows;
+// those that it rejects are interpreted, too, and their golden files have the
+// outcome.
 func TestRunGolden(t *testing.T) {
 	golden(t, "testdata/run/*.txtar", func(t *testing.T, a *txtar.Archive) string {
 		p := mustParse(t, section(a, "in"))

@@ -3,7 +3,8 @@ package ir
 import "sort"
 
 // order numbers the calls of a program in the order in which they run, and
-// records which calls and blocks use which value. It requires V1 of [Verify] and no more.
+// records which calls and blocks use which value. It requires V1 of [Verify]
+// and no more.
 type order struct {
 	at   map[*Call]int // when the call starts
 	in   map[*Call]*Block
@@ -11,9 +12,9 @@ type order struct {
 	home map[*Value]*Block
 	site map[*Block]site // absent for the body of the program
 
-	// steps define values: the parameters of a block when it starts, the results
-	// of a call when it ends. seen is the number of steps that have defined
-	// values when the call starts.
+	// steps define values: the parameters of a block when it starts, the
+	// results of a call when it ends. seen is the number of steps that have
+	// defined values when the call starts.
 	steps []step
 	seen  map[*Call]int
 }

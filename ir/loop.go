@@ -95,8 +95,8 @@ func (c *Call) EmptyPart(i int, t op.Type) (op.Type, error) {
 	return op.Type{DType: t.DType, Shape: s}, err
 }
 
-// deepLoops is how many loops inside each other are inferred one iteration after the other:
-// each may double the work.
+// deepLoops is how many loops inside each other are inferred one iteration
+// after the other: each may double the work.
 const deepLoops = 3
 
 // InferLoop sets the types of the parameters of a loop's region to types that
@@ -114,8 +114,8 @@ type LoopTypes struct {
 	inference
 }
 
-// NewLoopTypes returns a LoopTypes for the call, whose operands and regions must
-// not change but in their types. known is that of [InferLoop].
+// NewLoopTypes returns a LoopTypes for the call, whose operands and regions
+// must not change but in their types. known is that of [InferLoop].
 func NewLoopTypes(c *Call, known func(*Value) ([]byte, bool)) *LoopTypes {
 	return &LoopTypes{c, inference{known, map[*Call]*op.Sig{}}}
 }

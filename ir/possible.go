@@ -25,10 +25,11 @@ const (
 )
 
 // PossibleOf finds the possible types and bounds of the values whose size
-// depends on data. A branch whose regions return values of two types returns one
-// of both; values computed from it have the types that the shape rule returns for
-// each. A result of an operator with a bound takes at most that. Types must hold
-// (V8 of [Verify]); known returns the bytes of weights and may be nil.
+// depends on data. A branch whose regions return values of two types returns
+// one of both; values computed from it have the types that the shape rule
+// returns for each. A result of an operator with a bound takes at most that.
+// Types must hold (V8 of [Verify]); known returns the bytes of weights and may
+// be nil.
 func PossibleOf(p *Program, known func(*Value) ([]byte, bool)) Possibles {
 	return PossibleFor(p, TypesOf(p), known)
 }

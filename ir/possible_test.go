@@ -9,7 +9,8 @@ import (
 	"github.com/tenure-go/tenure/op"
 )
 
-// The possible values of a value follow from the results of branches, through shape rules and further branches, until there are too many.
+// The possible values of a value follow from the results of branches, through
+// shape rules and further branches, until there are too many.
 func TestPossibleOf(t *testing.T) {
 	p, err := ir.Parse(`func @f(%x: f32[64], %c: bool[], %d: bool[]) -> (f32[?], f32[?], i64[1,?], f32[1], f32[?]) {
 		%h, %i = split(%x) {axis = 0}
@@ -73,7 +74,8 @@ func TestPossibleOf(t *testing.T) {
 	}
 }
 
-// Values of too many types, and calls with too many combinations, are not followed.
+// Values of too many types, and calls with too many combinations, are not
+// followed.
 func TestPossibleOfTooMany(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("func @f(%x: f32[512], %c: bool[]) -> (f32[?], f32[?]) {\n%h, %i = split(%x) {axis = 0}\n%w0 = neg(%h)\n")

@@ -1,7 +1,7 @@
 package ir
 
-// Weights is a table of the bytes of weights. A program and its clones read
-// one table, so an implementation looks weights up by name or ID, not by pointer.
+// Weights is a table of the bytes of weights. A program and its clones read one
+// table, so an implementation looks weights up by name or ID, not by pointer.
 type Weights interface {
 	// Has reports whether the table has bytes of the weight.
 	Has(w *Value) bool

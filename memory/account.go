@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// counter is a current value and its peak. Each is on a cache line of its own, because all allocations of all cores
-// write them.
+// counter is a current value and its peak. Each is on a cache line of its own,
+// because all allocations of all cores write them.
 type counter struct {
 	current atomic.Int64
 	peak    atomic.Int64
@@ -42,8 +42,9 @@ type reservation struct {
 	total, byPurpose int64 // the counters including it
 }
 
-// reserve counts bytes as allocated, or fails at the limit. It changes the total by compare-and-swap, and never beyond the limit, so
-// a failing allocation cannot make another one fail.
+// reserve counts bytes as allocated, or fails at the limit. It changes the
+// total by compare-and-swap, and never beyond the limit, so a failing
+// allocation cannot make another one fail.
 func reserve(bytes int, p Purpose) (reservation, error) {
 	n := int64(bytes)
 	for {
@@ -57,7 +58,8 @@ func reserve(bytes int, p Purpose) (reservation, error) {
 	}
 }
 
-// done completes a reservation. Peaks rise only now, so allocations that the system refuses do not count.
+// done completes a reservation. Peaks rise only now, so allocations that the
+// system refuses do not count.
 func (r reservation) done() {
 	account.total.count.Add(1)
 	account.total.raisePeak(r.total)
@@ -85,8 +87,9 @@ type Usage struct {
 	Buffers int64 // live buffers
 }
 
-// Figures is one reading of all counters. The counters are read one after the other, so while other goroutines allocate,
-// the sum of the parts may differ from the total.
+// Figures is one reading of all counters. The counters are read one after the
+// other, so while other goroutines allocate, the sum of the parts may differ
+// from the total.
 type Figures struct {
 	Total       Usage
 	ByPurpose   [numPurposes]Usage
@@ -124,7 +127,8 @@ func (c *counter) read() Usage {
 	return Usage{Current: c.current.Load(), Peak: c.peak.Load(), Buffers: c.count.Load()}
 }
 
-// ResetPeak sets every peak to the current value. A peak that another goroutine reaches at the same moment may be lost.
+// ResetPeak sets every peak to the current value. A peak that another goroutine
+// reaches at the same moment may be lost.
 func ResetPeak() {
 	account.total.peak.Store(account.total.current.Load())
 	for p := range account.purposes {
@@ -132,6 +136,7 @@ func ResetPeak() {
 	}
 }
 
-// SetLimit bounds the bytes of all live buffers, mapped files included, and returns the previous bound. 0 means no bound.
-// A bound below the present total prevents new allocations and frees nothing.
+// SetLimit bounds the bytes of all live buffers, mapped files included, and
+// returns the previous bound. 0 means no bound. A bound below the present total
+// prevents new allocations and frees nothing.
 func SetLimit(bytes int64) (old int64) { return account.limit.Swap(max(bytes, 0)) }

@@ -82,7 +82,8 @@ func TestPeakIsTheHighestCurrent(t *testing.T) {
 	mustRelease(t, c)
 }
 
-// Each goroutine holds its bytes while all others do too, so the peak must reach the sum, and can never exceed it.
+// Each goroutine holds its bytes while all others do too, so the peak must
+// reach the sum, and can never exceed it.
 func TestPeakUnderConcurrency(t *testing.T) {
 	ResetPeak()
 	start := Stats().Total.Current

@@ -18,13 +18,16 @@ const (
 	numClasses = maxClass - minClass + 1
 )
 
-// Arena is a bounded source of buffers for a computation that allocates the same sizes again and again. A buffer takes
-// the bytes of its size class, the next power of two from 32 bytes on. Its last release returns it to the arena, for the
-// next request of that class. The arena holds at most its limit of class bytes, in buffers that are in use and free
-// buffers together. Its methods may be called from any goroutine.
+// Arena is a bounded source of buffers for a computation that allocates the
+// same sizes again and again. A buffer takes the bytes of its size class, the
+// next power of two from 32 bytes on. Its last release returns it to the arena,
+// for the next request of that class. The arena holds at most its limit of
+// class bytes, in buffers that are in use and free buffers together. Its
+// methods may be called from any goroutine.
 //
-// All bytes of an arena count under its purpose. An arena that is dropped without Close frees its free buffers, and the
-// others when they are released. A nil or zero Arena counts as closed.
+// All bytes of an arena count under its purpose. An arena that is dropped
+// without Close frees its free buffers, and the others when they are released.
+// A nil or zero Arena counts as closed.
 type Arena struct {
 	p *pool
 }
@@ -39,7 +42,8 @@ func (a *Arena) pool() *pool {
 	return a.p
 }
 
-// pool is the part of an arena that its buffers refer to, so that the collector can find that the arena itself is unreachable.
+// pool is the part of an arena that its buffers refer to, so that the collector
+// can find that the arena itself is unreachable.
 type pool struct {
 	purpose Purpose
 	limit   int64
@@ -63,7 +67,8 @@ type ArenaStats struct {
 	Fresh      int64 // requests that allocated memory
 }
 
-// NewArena returns an arena that holds at most limit class bytes, counted under p. The caller closes it.
+// NewArena returns an arena that holds at most limit class bytes, counted under
+// p. The caller closes it.
 func NewArena(limit int64, p Purpose) (*Arena, error) {
 	if limit <= 0 {
 		return nil, fmt.Errorf("memory: arena: got a limit of %d bytes, want more than 0", limit)
@@ -85,9 +90,10 @@ func classOf(bytes int) (class int, size int64, err error) {
 	return class, 1 << (class + minClass), nil
 }
 
-// Alloc returns a buffer of that many bytes whose contents are undefined. The caller holds it. At the limit Alloc drains
-// exports, frees the free buffers of other classes and lets the collector find dropped buffers before it fails with
-// [ErrLimit].
+// Alloc returns a buffer of that many bytes whose contents are undefined. The
+// caller holds it. At the limit Alloc drains exports, frees the free buffers of
+// other classes and lets the collector find dropped buffers before it fails
+// with [ErrLimit].
 func (a *Arena) Alloc(bytes int) (*Buffer, error) {
 	class, size, err := classOf(bytes)
 	if err != nil {
@@ -116,7 +122,8 @@ func (p *pool) take(class int, size int64) (*storage, error) {
 	if s != nil || err != nil {
 		return s, err
 	}
-	// Without the lock: an allocation may free memory that foreign code has released, which may return to this arena.
+	// Without the lock: an allocation may free memory that foreign code has
+	// released, which may return to this arena.
 	if s, _, err = newStorage(int(size), p.purpose); err != nil {
 		p.mu.Lock()
 		p.stats.Class -= size
@@ -127,7 +134,8 @@ func (p *pool) take(class int, size int64) (*storage, error) {
 	return s, nil
 }
 
-// admit counts a buffer of the class as in use and returns free memory of the class, nil if there is none.
+// admit counts a buffer of the class as in use and returns free memory of the
+// class, nil if there is none.
 func (p *pool) admit(class int, size int64) (*storage, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -179,7 +187,8 @@ func (p *pool) give(s *storage, bytes int) *Buffer {
 	return b
 }
 
-// slack returns the unused bytes at the end of a buffer's class, as far as the invariant build checks them.
+// slack returns the unused bytes at the end of a buffer's class, as far as the
+// invariant build checks them.
 func (s *storage) slack(bytes int) []byte {
 	rest := s.whole.data[bytes:]
 	return rest[:min(len(rest), canaryBytes)]
@@ -207,14 +216,16 @@ func (p *pool) put(s *storage, bytes int) {
 	p.waiting[class] = append(p.waiting[class], s.whole)
 }
 
-// Clear frees all free buffers. While buffers are in use it does nothing and returns [ErrShared], which lists them.
+// Clear frees all free buffers. While buffers are in use it does nothing and
+// returns [ErrShared], which lists them.
 func (a *Arena) Clear() error {
 	defer runtime.KeepAlive(a)
 	return a.pool().clear("clear")
 }
 
-// ClearWhenIdle is Clear for an arena whose buffers are still in use: free buffers are freed now, the others when they are
-// released. The arena keeps free buffers again once all of them are released.
+// ClearWhenIdle is Clear for an arena whose buffers are still in use: free
+// buffers are freed now, the others when they are released. The arena keeps
+// free buffers again once all of them are released.
 func (a *Arena) ClearWhenIdle() {
 	p := a.pool()
 	p.mu.Lock()
@@ -224,8 +235,8 @@ func (a *Arena) ClearWhenIdle() {
 	runtime.KeepAlive(a)
 }
 
-// Close ends the arena; further allocations fail. While buffers are in use it does nothing and returns [ErrShared], which
-// lists them.
+// Close ends the arena; further allocations fail. While buffers are in use it
+// does nothing and returns [ErrShared], which lists them.
 func (a *Arena) Close() error {
 	defer runtime.KeepAlive(a)
 	p := a.pool()
@@ -236,7 +247,8 @@ func (a *Arena) Close() error {
 	return nil
 }
 
-// CloseWhenIdle ends the arena: free buffers are freed now, the others when they are released.
+// CloseWhenIdle ends the arena: free buffers are freed now, the others when
+// they are released.
 func (a *Arena) CloseWhenIdle() {
 	a.pool().end()
 	runtime.KeepAlive(a)

@@ -33,7 +33,8 @@ func mustTake(t testing.TB, a *Arena, bytes int) *Buffer {
 	return b
 }
 
-// Classes begin at 2^5 and end at 2^36: the index of the first is 0, and no size of a class goes past the last.
+// Classes begin at 2^5 and end at 2^36: the index of the first is 0, and no
+// size of a class goes past the last.
 func TestClasses(t *testing.T) {
 	for _, c := range []struct {
 		bytes, class int
@@ -56,7 +57,8 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// A buffer of 33 bytes and one of 60 are of one class: the bytes of the first, reused, suffice for the second.
+// A buffer of 33 bytes and one of 60 are of one class: the bytes of the first,
+// reused, suffice for the second.
 func TestReusedBufferHasRoomForItsClass(t *testing.T) {
 	a := mustArena(t, 1<<20)
 	small := mustTake(t, a, 33)

@@ -10,19 +10,21 @@ import (
 	"github.com/tenure-go/tenure/internal/osmem"
 )
 
-// Buffer is a contiguous range of bytes with a count of its holders. The bytes are freed when the last holder releases
-// them. A nil or zero Buffer has no bytes and no holder.
+// Buffer is a contiguous range of bytes with a count of its holders. The bytes
+// are freed when the last holder releases them. A nil or zero Buffer has no
+// bytes and no holder.
 type Buffer struct {
 	s *storage
 }
 
-// Source allocates buffers. The contents of a buffer are undefined. Its last release returns it to its source.
+// Source allocates buffers. The contents of a buffer are undefined. Its last
+// release returns it to its source.
 type Source interface {
 	Alloc(bytes int) (*Buffer, error)
 }
 
-// storage is the state of a Buffer. It is a separate object, so that the safety net can still reach it when the Buffer is
-// unreachable.
+// storage is the state of a Buffer. It is a separate object, so that the safety
+// net can still reach it when the Buffer is unreachable.
 type storage struct {
 	state   atomic.Uint64 // holders in the lower 32 bits, flags above
 	data    []byte        // the bytes of the buffer
@@ -48,7 +50,8 @@ type storage struct {
 	before, after *storage // neighbours among the live buffers
 }
 
-// Flags are the reasons why a buffer is never exclusive, regardless of the number of holders.
+// Flags are the reasons why a buffer is never exclusive, regardless of the
+// number of holders.
 type Flags uint64
 
 // The flags.
@@ -92,7 +95,8 @@ func (b *Buffer) Len() int {
 	return b.s.size
 }
 
-// none reports whether the buffer is nil or zero, which means that it has no holder.
+// none reports whether the buffer is nil or zero, which means that it has no
+// holder.
 func (b *Buffer) none() bool { return b == nil || b.s == nil }
 
 // Holders returns the number of holders.
@@ -114,8 +118,9 @@ func (b *Buffer) Flags() Flags {
 	return Flags(b.s.state.Load() &^ holdersMask)
 }
 
-// Freeze sets the flag ReadOnly permanently: from now on no holder may write the bytes. The caller is, or acts for, a live
-// holder, and no writer has the buffer: a lock that was taken before stays taken.
+// Freeze sets the flag ReadOnly permanently: from now on no holder may write
+// the bytes. The caller is, or acts for, a live holder, and no writer has the
+// buffer: a lock that was taken before stays taken.
 func (b *Buffer) Freeze() {
 	if !b.none() {
 		b.s.state.Or(uint64(ReadOnly))
@@ -130,15 +135,18 @@ func (b *Buffer) Purpose() Purpose {
 	return b.s.purpose
 }
 
-// SetLabel sets the description of the bytes in reports of leaks. Call it before the buffer is shared.
+// SetLabel sets the description of the bytes in reports of leaks. Call it
+// before the buffer is shared.
 func (b *Buffer) SetLabel(label string) {
 	if !b.none() {
 		b.s.label = label
 	}
 }
 
-// Resident returns the number of bytes that are in physical memory, in whole pages. It is available only on Linux and only
-// for buffers that are a mapping of their own (over 32 KiB); otherwise the error matches errors.ErrUnsupported.
+// Resident returns the number of bytes that are in physical memory, in whole
+// pages. It is available only on Linux and only for buffers that are a mapping
+// of their own (over 32 KiB); otherwise the error matches
+// errors.ErrUnsupported.
 func (b *Buffer) Resident() (int, error) {
 	if b.none() {
 		return 0, fmt.Errorf("memory: resident size: got no buffer: %w", ErrReleased)
@@ -152,10 +160,12 @@ func (b *Buffer) Resident() (int, error) {
 	return resident(b.Bytes())
 }
 
-// Discard permits the system to take back the pages that lie wholly within bytes from to to. Pages of a mapped file are
-// read again at the next access, so Discard frees memory whose contents were copied elsewhere. Other bytes are undefined
-// afterwards. Discard is advice: after an error nothing has changed. For buffers that are not a mapping of their own the
-// error matches errors.ErrUnsupported.
+// Discard permits the system to take back the pages that lie wholly within
+// bytes from to to. Pages of a mapped file are read again at the next access,
+// so Discard frees memory whose contents were copied elsewhere. Other bytes are
+// undefined afterwards. Discard is advice: after an error nothing has changed.
+// For buffers that are not a mapping of their own the error matches
+// errors.ErrUnsupported.
 func (b *Buffer) Discard(from, to int) error {
 	if b.none() {
 		return fmt.Errorf("memory: discard: got no buffer: %w", ErrReleased)
@@ -178,12 +188,13 @@ func (b *Buffer) Discard(from, to int) error {
 	return discard(data[from:to])
 }
 
-// IsTrimmable reports whether Discard lets the system take back pages of a mapped file. Otherwise they stay in memory from
-// their first access until the end of the buffer. It is false for buffers that are not mapped from a file.
+// IsTrimmable reports whether Discard lets the system take back pages of a
+// mapped file. Otherwise they stay in memory from their first access until the
+// end of the buffer. It is false for buffers that are not mapped from a file.
 func (b *Buffer) IsTrimmable() bool { return b.Flags()&Mapped != 0 && osmem.TrimsFiles() }
 
-// Retain adds a holder. The caller must itself be, or act for, a live holder; on a buffer without holders the error is
-// [ErrReleased].
+// Retain adds a holder. The caller must itself be, or act for, a live holder;
+// on a buffer without holders the error is [ErrReleased].
 func (b *Buffer) Retain() error {
 	if b.none() {
 		return fmt.Errorf("memory: retain: got no buffer: %w", ErrReleased)
@@ -202,8 +213,9 @@ func (b *Buffer) Retain() error {
 	}
 }
 
-// Release drops the caller's hold. The last release frees the bytes. A holder that releases twice drops the hold of
-// another holder; if there is none, the error is [ErrReleased].
+// Release drops the caller's hold. The last release frees the bytes. A holder
+// that releases twice drops the hold of another holder; if there is none, the
+// error is [ErrReleased].
 func (b *Buffer) Release() error {
 	if b.none() || !b.s.drop() {
 		return fmt.Errorf("memory: release a buffer that nobody holds: %w", ErrReleased)

@@ -166,7 +166,8 @@ func TestFreeze(t *testing.T) {
 	}
 }
 
-// TestFreezeAmongHolders: the flag comes while others retain and release, and no hold is lost.
+// TestFreezeAmongHolders: the flag comes while others retain and release, and
+// no hold is lost.
 func TestFreezeAmongHolders(t *testing.T) {
 	given := 0
 	b, err := Own(make([]byte, 8), Shared, func() { given++ })
@@ -353,7 +354,8 @@ func TestDiscard(t *testing.T) {
 		if err := b.Discard(1, 3*page+1); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 			t.Errorf("%s: %v", name, err)
 		}
-		// Pages 1 and 2 lie wholly within; their neighbours are unchanged, even if the system dropped them.
+		// Pages 1 and 2 lie wholly within; their neighbours are unchanged, even
+		// if the system dropped them.
 		for _, at := range []int{0, page - 1, 3 * page, 4 * page} {
 			if got := b.Bytes()[at]; got != 7 {
 				t.Errorf("%s: got byte %d at %d, want 7", name, got, at)
@@ -370,8 +372,9 @@ func TestDiscard(t *testing.T) {
 	}
 }
 
-// A nil or zero buffer has no bytes and no holder, and so has a released one. TestZeroValues of the module calls every method of
-// them; this test checks the results.
+// A nil or zero buffer has no bytes and no holder, and so has a released one.
+// TestZeroValues of the module calls every method of them; this test checks the
+// results.
 func TestNoBuffer(t *testing.T) {
 	gone, err := Alloc(0, IO)
 	if err != nil {

@@ -8,9 +8,11 @@ import (
 	"github.com/tenure-go/tenure/internal/invariant"
 )
 
-// Creating a mapping of a few hundred kilobytes takes longer, page by page, than filling it. So the most recently freed ones are kept
-// for the next allocation of about their size: at most cacheBytes together, and none after idleTime without an allocation or a free.
-// Larger mappings have huge pages, which take a few page faults each, and are never kept.
+// Creating a mapping of a few hundred kilobytes takes longer, page by page,
+// than filling it. So the most recently freed ones are kept for the next
+// allocation of about their size: at most cacheBytes together, and none after
+// idleTime without an allocation or a free. Larger mappings have huge pages,
+// which take a few page faults each, and are never kept.
 const (
 	hugeBytes  = 2 << 20 // the size of a huge page on platforms that have them; mappings of at least this size request them
 	cacheBytes = 4 << 20
@@ -26,8 +28,8 @@ type mappings struct {
 	touched bool // a mapping was taken or added since the last look
 }
 
-// take returns a kept mapping of at least size bytes with at most a quarter of slack, nil if there is none. Its contents
-// are undefined.
+// take returns a kept mapping of at least size bytes with at most a quarter of
+// slack, nil if there is none. Its contents are undefined.
 func (c *mappings) take(size int) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -45,7 +47,8 @@ func (c *mappings) take(size int) []byte {
 	return nil
 }
 
-// put keeps a mapping, and frees the oldest ones beyond cacheBytes. A mapping that is too large is freed itself.
+// put keeps a mapping, and frees the oldest ones beyond cacheBytes. A mapping
+// that is too large is freed itself.
 func (c *mappings) put(m []byte) error {
 	if len(m) >= hugeBytes {
 		return surrender(m)
@@ -64,7 +67,8 @@ func (c *mappings) put(m []byte) error {
 	return surrenderAll(gone)
 }
 
-// sweep removes all mappings if none was taken or added since the last call, and reports whether any is left.
+// sweep removes all mappings if none was taken or added since the last call,
+// and reports whether any is left.
 func (c *mappings) sweep() (gone [][]byte, again bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

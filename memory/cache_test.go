@@ -24,7 +24,8 @@ func mustObtain(t *testing.T, size int) []byte {
 	return m
 }
 
-// still empties the cache, and prevents its timer from running before the test ends: the figures change only by the test's calls.
+// still empties the cache, and prevents its timer from running before the test
+// ends: the figures change only by the test's calls.
 func still(t *testing.T) {
 	t.Helper()
 	Trim()
@@ -150,7 +151,8 @@ func TestCacheEndsWhenNothingIsTaken(t *testing.T) {
 	}
 }
 
-// The timer is set by the first release, and the process keeps nothing when all is quiet.
+// The timer is set by the first release, and the process keeps nothing when all
+// is quiet.
 func TestCacheEmptiesByItself(t *testing.T) {
 	mustRelease(t, mustAlloc(t, 100<<10, Scratch))
 	for end := time.Now().Add(20 * time.Second); Stats().Cached > 0; time.Sleep(10 * time.Millisecond) {

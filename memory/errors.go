@@ -2,19 +2,23 @@ package memory
 
 import "errors"
 
-// The errors of this package. Test for them with errors.Is; package tensor exports the same values.
+// The errors of this package. Test for them with errors.Is; package tensor
+// exports the same values.
 var (
-	// ErrLimit: the bytes would exceed the limit of the process, or the system has no more.
+	// ErrLimit: the bytes would exceed the limit of the process, or the system
+	// has no more.
 	ErrLimit = errors.New("memory limit reached")
 	// ErrReleased: the buffer or handle was released.
 	ErrReleased = errors.New("already released")
 	// ErrDonated: the handle was donated to an operation.
 	ErrDonated = errors.New("already donated")
-	// ErrShared: the bytes may not be written, because they have another holder or use, or belong to another allocator.
+	// ErrShared: the bytes may not be written, because they have another holder
+	// or use, or belong to another allocator.
 	ErrShared = errors.New("bytes are shared")
 	// ErrWriting: the handle is locked by a writer.
 	ErrWriting = errors.New("being written")
 )
 
-// errUnsupported marks information that is not available on this platform or for this kind of buffer.
+// errUnsupported marks information that is not available on this platform or
+// for this kind of buffer.
 var errUnsupported = errors.ErrUnsupported

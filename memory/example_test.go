@@ -33,7 +33,8 @@ func ExampleVar() {
 	expvar.Publish("tenure.memory", memory.Var{})
 }
 
-// Small mappings that came back wait a moment for the next of their size, and are counted.
+// Small mappings that came back wait a moment for the next of their size, and
+// are counted.
 func ExampleTrim() {
 	memory.Trim()
 	b, err := memory.Process(memory.Scratch).Alloc(1 << 20) // not zeroed: for bytes that are all written

@@ -182,7 +182,8 @@ func TestGivenUpWhileExportedIsNoLeak(t *testing.T) {
 	}
 }
 
-// Exports end on threads of their own while handles are released, locked and used: every hold ends exactly once.
+// Exports end on threads of their own while handles are released, locked and
+// used: every hold ends exactly once.
 func TestHammerExports(t *testing.T) {
 	before := Stats()
 	var group sync.WaitGroup
@@ -230,8 +231,8 @@ func TestHammerExports(t *testing.T) {
 	}
 }
 
-// TestRecordModel drives a handle through all of its transitions and compares it with a simple
-// model.
+// TestRecordModel drives a handle through all of its transitions and compares
+// it with a simple model.
 func TestRecordModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b, err := Alloc(64, Scratch)

@@ -2,12 +2,13 @@ package memory
 
 import "encoding/json"
 
-// Var is the statistics as a variable of package expvar, which shows them under /debug/vars:
+// Var is the statistics as a variable of package expvar, which shows them under
+// /debug/vars:
 //
 //	expvar.Publish("tenure.memory", memory.Var{})
 //
-// This package does not publish it itself, because importing expvar links net/http into the program and registers a handler
-// on its default mux.
+// This package does not publish it itself, because importing expvar links
+// net/http into the program and registers a handler on its default mux.
 type Var struct{}
 
 // String returns the present statistics as a JSON object.

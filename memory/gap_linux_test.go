@@ -8,7 +8,8 @@ import (
 	"unsafe"
 )
 
-// These bytes are never touched, so they take no pages. Builds that would touch them are left out.
+// These bytes are never touched, so they take no pages. Builds that would touch
+// them are left out.
 func TestLargeBuffersOfOneSizeLieApart(t *testing.T) {
 	still(t)
 	const size = 1 << 28

@@ -84,7 +84,8 @@ func TestHandleLock(t *testing.T) {
 	}
 }
 
-// A record serves one handle after another; a handle of an earlier life must not reach the later one.
+// A record serves one handle after another; a handle of an earlier life must
+// not reach the later one.
 func TestStaleHandleNeverMatchesALaterOne(t *testing.T) {
 	_, first := newHandle(t)
 	wantErr(t, "release", first.Release(), nil)
@@ -104,7 +105,8 @@ func TestStaleHandleNeverMatchesALaterOne(t *testing.T) {
 func TestRecordInItsLastGenerationIsNotReused(t *testing.T) {
 	_, h := newHandle(t)
 	last := h.rec
-	// Move the record, while no other goroutine has it, near the end of its life.
+	// Move the record, while no other goroutine has it, near the end of its
+	// life.
 	h.tag = genMask - genUnit | stateAlive
 	last.word.Store(h.tag)
 	wantErr(t, "release", h.Release(), nil)
@@ -202,7 +204,8 @@ type modelHandle struct {
 	locked bool
 }
 
-// TestHandlesFollowTheModel runs random calls on handles of one buffer against a model without atomics.
+// TestHandlesFollowTheModel runs random calls on handles of one buffer against
+// a model without atomics.
 func TestHandlesFollowTheModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b, err := Alloc(64, IO)
@@ -335,8 +338,10 @@ func TestHandlesFollowTheModel(t *testing.T) {
 	})
 }
 
-// TestHammerOneHandle lets readers, writers, makers of views and a releaser use one handle after another concurrently. The bytes
-// are eight equal words except during a write; a reader that sees a mix has read during a write or after the end.
+// TestHammerOneHandle lets readers, writers, makers of views and a releaser use
+// one handle after another concurrently. The bytes are eight equal words except
+// during a write; a reader that sees a mix has read during a write or after the
+// end.
 func TestHammerOneHandle(t *testing.T) {
 	const rounds, readers, writers = 60, 3, 2
 	before := Stats()
@@ -429,7 +434,8 @@ func viewOf(b *Buffer, h Handle) (Handle, error) {
 	return b.NewHandle()
 }
 
-// TestHammerRecords makes and ends handles on many goroutines: no record may be given to two, and every hold must end once.
+// TestHammerRecords makes and ends handles on many goroutines: no record may be
+// given to two, and every hold must end once.
 func TestHammerRecords(t *testing.T) {
 	before := Stats()
 	var wg sync.WaitGroup

@@ -6,23 +6,27 @@ import (
 	"time"
 )
 
-// idleTime is the shortest time that unused memory is kept; the longest is about twice that.
+// idleTime is the shortest time that unused memory is kept; the longest is
+// about twice that.
 const idleTime = 250 * time.Millisecond
 
 // looking reports that a look is scheduled.
 var looking atomic.Bool
 
-// giving is held while memory that was taken from the lists is returned to the system, so that all of it is returned when Trim returns.
+// giving is held while memory that was taken from the lists is returned to the
+// system, so that all of it is returned when Trim returns.
 var giving sync.Mutex
 
-// lookLater schedules a look at memory that is kept from now on. It is called after the memory is visible to the look.
+// lookLater schedules a look at memory that is kept from now on. It is called
+// after the memory is visible to the look.
 func lookLater() {
 	if !looking.Load() && looking.CompareAndSwap(false, true) {
 		time.AfterFunc(idleTime, look)
 	}
 }
 
-// look frees memory that was not used since the last look, and schedules another look if anything is left.
+// look frees memory that was not used since the last look, and schedules
+// another look if anything is left.
 func look() {
 	giving.Lock()
 	defer giving.Unlock()
@@ -41,9 +45,11 @@ func look() {
 	mustGiveBack(surrenderAll(gone))
 }
 
-// Trim returns the memory that is kept for further allocations to the system: the mappings that [Figures] counts as
-// Cached, and the empty chunks of small buffers. It reports the number of their bytes. Without Trim they are returned a
-// moment after the last allocation. A chunk with a buffer in it stays, and so do the records of handles.
+// Trim returns the memory that is kept for further allocations to the system:
+// the mappings that [Figures] counts as Cached, and the empty chunks of small
+// buffers. It reports the number of their bytes. Without Trim they are returned
+// a moment after the last allocation. A chunk with a buffer in it stays, and so
+// do the records of handles.
 func Trim() int64 {
 	giving.Lock()
 	defer giving.Unlock()

@@ -20,7 +20,8 @@ func recordBytes() int64 {
 	return int64(len(*slabs) * recordSlabBytes)
 }
 
-// apart returns the bytes that the process has from the system, without the records of handles.
+// apart returns the bytes that the process has from the system, without the
+// records of handles.
 func apart() int64 { return Stats().System - recordBytes() }
 
 // capacityOf is how many bytes a slot of size i has for a buffer.
@@ -31,7 +32,8 @@ func capacityOf(i int) int {
 	return slotSize(i)
 }
 
-// fill makes buffers of each slot size, enough for so many chunks and one more, in an order of its own.
+// fill makes buffers of each slot size, enough for so many chunks and one more,
+// in an order of its own.
 func fill(t *testing.T, chunks int) []*Buffer {
 	t.Helper()
 	var bs []*Buffer
@@ -130,7 +132,8 @@ func TestTrimLeavesChunksWithABuffer(t *testing.T) {
 	}
 }
 
-// A look takes the chunk that has been empty since the look before, and no other.
+// A look takes the chunk that has been empty since the look before, and no
+// other.
 func TestIdleChunksGoBack(t *testing.T) {
 	for i := range numBins {
 		b := &newBins()[i]
@@ -180,7 +183,8 @@ func TestIdleChunksGoBack(t *testing.T) {
 	}
 }
 
-// The spare that is used again, while another chunk becomes the empty one, is not given back twice.
+// The spare that is used again, while another chunk becomes the empty one, is
+// not given back twice.
 func TestChunksTakeTurnsAsSpare(t *testing.T) {
 	b := &newBins()[numBins-1]
 	type slot struct {

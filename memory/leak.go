@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Leak describes a buffer that became unreachable while it had a holder: a tensor or buffer was dropped without
-// Release.
+// Leak describes a buffer that became unreachable while it had a holder: a
+// tensor or buffer was dropped without Release.
 type Leak struct {
 	ID      uint64 // of the buffer
 	Bytes   int
@@ -21,7 +21,8 @@ type Leak struct {
 	Site    string // where it was allocated; only in builds with the tag `invariants`
 }
 
-// String describes the leak in one line; the allocation site, where known, follows.
+// String describes the leak in one line; the allocation site, where known,
+// follows.
 func (l Leak) String() string {
 	what := fmt.Sprintf("memory: %d bytes of %s", l.Bytes, l.Purpose)
 	if l.Label != "" {
@@ -42,8 +43,10 @@ func (l Leak) String() string {
 
 var leakHook atomic.Pointer[func(Leak)]
 
-// OnLeak sets the function that is called for every leak that the collector finds, and returns the previous one; nil
-// means none. The hook runs on a goroutine of the runtime and must not block. Leaks are counted in [Stats] in any case.
+// OnLeak sets the function that is called for every leak that the collector
+// finds, and returns the previous one; nil means none. The hook runs on a
+// goroutine of the runtime and must not block. Leaks are counted in [Stats] in
+// any case.
 func OnLeak(hook func(Leak)) (old func(Leak)) {
 	var p *func(Leak)
 	if hook != nil {
@@ -55,10 +58,12 @@ func OnLeak(hook func(Leak)) (old func(Leak)) {
 	return nil
 }
 
-// dropped is the safety net: the collector found that the Buffer is unreachable. Bytes without uses whose only holders are handles
-// are freed, because nothing can read them. A use may belong to a slice that is still reachable, and for a hold without a handle
-// nothing is known about readers: those bytes stay, until the last use ends. Handles that have ended and that only foreign code
-// still uses are not leaks.
+// dropped is the safety net: the collector found that the Buffer is
+// unreachable. Bytes without uses whose only holders are handles are freed,
+// because nothing can read them. A use may belong to a slice that is still
+// reachable, and for a hold without a handle nothing is known about readers:
+// those bytes stay, until the last use ends. Handles that have ended and that
+// only foreign code still uses are not leaks.
 func (s *storage) dropped() {
 	s.unpark()
 	info, held := s.info()
@@ -100,13 +105,15 @@ func (s *storage) liveHandles() []Handle {
 	return hs
 }
 
-// collectEvery bounds how often an allocation at the limit starts a collection, so that a program that works at its limit and handles
-// ErrLimit does not pay for a collection each time.
+// collectEvery bounds how often an allocation at the limit starts a collection,
+// so that a program that works at its limit and handles ErrLimit does not pay
+// for a collection each time.
 const collectEvery = time.Second
 
 var lastCollect atomic.Int64
 
-// reserveOrCollect is reserve; at the limit it lets the collector find dropped buffers and tries once more.
+// reserveOrCollect is reserve; at the limit it lets the collector find dropped
+// buffers and tries once more.
 func reserveOrCollect(bytes int, p Purpose) (reservation, error) {
 	Reclaim()
 	r, err := reserve(bytes, p)
@@ -120,9 +127,11 @@ func reserveOrCollect(bytes int, p Purpose) (reservation, error) {
 	return r, err
 }
 
-// CollectUntil lets the collector find dropped buffers until enough returns true or a moment has passed, because cleanups
-// run on goroutines of the runtime after the collection. It is for sources of memory that have reached their limit. It
-// does nothing if a limit has led to a collection within the last second, or if enough is nil.
+// CollectUntil lets the collector find dropped buffers until enough returns
+// true or a moment has passed, because cleanups run on goroutines of the
+// runtime after the collection. It is for sources of memory that have reached
+// their limit. It does nothing if a limit has led to a collection within the
+// last second, or if enough is nil.
 func CollectUntil(enough func() bool) {
 	if enough == nil {
 		return

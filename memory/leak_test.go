@@ -10,7 +10,8 @@ import (
 	"github.com/tenure-go/tenure/internal/invariant"
 )
 
-// collectLeak runs f, which drops a buffer of that many bytes, and waits for the safety net to report it.
+// collectLeak runs f, which drops a buffer of that many bytes, and waits for
+// the safety net to report it.
 func collectLeak(t *testing.T, bytes int, f func()) Leak {
 	t.Helper()
 	found := make(chan Leak, 100)
@@ -86,7 +87,8 @@ func TestDroppedHandleInUseIsReportedAndKept(t *testing.T) {
 //go:noinline
 func dropBuffer(t *testing.T) []byte { return mustAlloc(t, 3333, Scratch).Bytes() }
 
-// A slice that Bytes returned may still be in use, which cannot be detected, so the bytes stay.
+// A slice that Bytes returned may still be in use, which cannot be detected, so
+// the bytes stay.
 func TestDroppedBufferIsReportedAndKept(t *testing.T) {
 	var data []byte
 	leak := collectLeak(t, 3333, func() { data = dropBuffer(t) })
@@ -113,7 +115,8 @@ func TestReleasedBuffersAreNoLeaks(t *testing.T) {
 	}
 }
 
-// At the limit the collector gets one chance to find dropped buffers before the error.
+// At the limit the collector gets one chance to find dropped buffers before the
+// error.
 func TestLimitCollectsDroppedBuffers(t *testing.T) {
 	defer SetLimit(SetLimit(Stats().Total.Current + 100_000))
 	lastCollect.Store(0)

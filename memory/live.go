@@ -7,7 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// live is the list of all buffers with a holder, in parts, so that cores seldom wait for one lock.
+// live is the list of all buffers with a holder, in parts, so that cores seldom
+// wait for one lock.
 var live registry
 
 type registry struct {
@@ -80,7 +81,8 @@ type HandleInfo struct {
 	Site    string // where it was made; only in builds with the tag `invariants`
 }
 
-// Live describes all buffers that have a holder, oldest first, as reports of leaks do. It is slow and takes locks.
+// Live describes all buffers that have a holder, oldest first, as reports of
+// leaks do. It is slow and takes locks.
 func Live() []BufferInfo {
 	all := live.all()
 	infos := make([]BufferInfo, 0, len(all))
@@ -102,7 +104,8 @@ func (b *Buffer) Info() BufferInfo {
 	return info
 }
 
-// info does not access the bytes: the buffer may be freed while it runs. ok is false if it was freed.
+// info does not access the bytes: the buffer may be freed while it runs. ok is
+// false if it was freed.
 func (s *storage) info() (info BufferInfo, ok bool) {
 	state := s.state.Load()
 	info = BufferInfo{

@@ -11,11 +11,13 @@ import (
 	"github.com/tenure-go/tenure/internal/osmem"
 )
 
-// canaryBytes is the number of bytes behind every allocation that the invariant build checks.
+// canaryBytes is the number of bytes behind every allocation that the invariant
+// build checks.
 const canaryBytes = 64
 
-// Alloc returns a buffer of zeroed bytes, aligned to [Alignment], outside the Go heap. The caller holds it.
-// It fails with ErrLimit at the limit of the process or of the system.
+// Alloc returns a buffer of zeroed bytes, aligned to [Alignment], outside the
+// Go heap. The caller holds it. It fails with ErrLimit at the limit of the
+// process or of the system.
 func Alloc(bytes int, p Purpose) (*Buffer, error) {
 	s, fresh, err := newStorage(bytes, p)
 	if err != nil {
@@ -27,8 +29,9 @@ func Alloc(bytes int, p Purpose) (*Buffer, error) {
 	return s.publish(0), nil
 }
 
-// Process returns the memory of the process as a [Source]: its buffers are those of [Alloc], counted under p, but with
-// undefined contents, for callers that write every byte.
+// Process returns the memory of the process as a [Source]: its buffers are
+// those of [Alloc], counted under p, but with undefined contents, for callers
+// that write every byte.
 func Process(p Purpose) Source { return process(p) }
 
 type process Purpose
@@ -41,7 +44,8 @@ func (p process) Alloc(bytes int) (*Buffer, error) {
 	return s.publish(0), nil
 }
 
-// newStorage allocates memory and counts it. fresh reports whether it is zeroed.
+// newStorage allocates memory and counts it. fresh reports whether it is
+// zeroed.
 func newStorage(bytes int, p Purpose) (s *storage, fresh bool, err error) {
 	if bytes < 0 || bytes > math.MaxInt-canaryBytes {
 		return nil, false, fmt.Errorf("memory: allocate for %s: got %d bytes, want 0 to %d", p, bytes, math.MaxInt-canaryBytes)
@@ -89,7 +93,8 @@ func (s *storage) obtain(bytes int) (fresh bool, err error) {
 	return fresh, nil
 }
 
-// mapping returns a mapping of at least size bytes: a kept one, or a fresh one, whose bytes are zero.
+// mapping returns a mapping of at least size bytes: a kept one, or a fresh one,
+// whose bytes are zero.
 func mapping(size int) (m []byte, fresh bool, err error) {
 	if size < hugeBytes {
 		if m = cache.take(size); m != nil {
@@ -106,20 +111,24 @@ func (c *chunk) slotOf(slot []byte) int {
 	return int(uintptr(unsafe.Pointer(unsafe.SliceData(slot)))-uintptr(unsafe.Pointer(unsafe.SliceData(c.mem)))) / c.bin.slot
 }
 
-// Import makes a buffer of bytes that another allocator owns. It is never exclusive and not part of the statistics. Its
-// last release calls release once, on the goroutine of that release; release may be nil.
+// Import makes a buffer of bytes that another allocator owns. It is never
+// exclusive and not part of the statistics. Its last release calls release
+// once, on the goroutine of that release; release may be nil.
 func Import(data []byte, release func()) *Buffer { return Adopt(data, Imported, release) }
 
-// Adopt is [Import] with the given flags. Without flags the bytes may be written when they have one holder: the caller
-// guarantees that nothing else refers to them.
+// Adopt is [Import] with the given flags. Without flags the bytes may be
+// written when they have one holder: the caller guarantees that nothing else
+// refers to them.
 func Adopt(data []byte, flags Flags, release func()) *Buffer {
 	s := &storage{data: data[:len(data):len(data)], giveUp: release, purpose: noPurpose}
 	return s.publish(flags)
 }
 
-// Own makes a buffer of memory that the caller obtained from the system itself, such as an arena that other processes map.
-// The buffer counts under p and against the limit like memory of Alloc, and may be written while it has one holder. Its
-// last release calls giveBack once, on the goroutine of that release. After an error the caller still owns its memory.
+// Own makes a buffer of memory that the caller obtained from the system itself,
+// such as an arena that other processes map. The buffer counts under p and
+// against the limit like memory of Alloc, and may be written while it has one
+// holder. Its last release calls giveBack once, on the goroutine of that
+// release. After an error the caller still owns its memory.
 func Own(data []byte, p Purpose, giveBack func()) (*Buffer, error) {
 	if p >= noPurpose {
 		return nil, fmt.Errorf("memory: own %d bytes: got %s, want a purpose", len(data), p)
@@ -137,8 +146,9 @@ func Own(data []byte, p Purpose, giveBack func()) (*Buffer, error) {
 	return s.publish(0), nil
 }
 
-// MapFile maps a file for reading, as bytes of purpose Weights. The bytes are the file's: if the file is truncated
-// while it is mapped, reading behind its end kills the process, so replace such files by renaming a new one over them.
+// MapFile maps a file for reading, as bytes of purpose Weights. The bytes are
+// the file's: if the file is truncated while it is mapped, reading behind its
+// end kills the process, so replace such files by renaming a new one over them.
 func MapFile(path string) (*Buffer, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -176,7 +186,8 @@ func MapFile(path string) (*Buffer, error) {
 	return s.publish(Mapped | ReadOnly), nil
 }
 
-// publish makes the caller the first holder and attaches the safety net to the buffer.
+// publish makes the caller the first holder and attaches the safety net to the
+// buffer.
 func (s *storage) publish(flags Flags) *Buffer {
 	s.size = len(s.data)
 	s.state.Store(exclusive | uint64(flags))
@@ -192,4 +203,5 @@ func (s *storage) publish(flags Flags) *Buffer {
 	return b
 }
 
-// Bytes returns the bytes while the buffer has a holder; the caller is, or acts for, one of them. Without a holder it
+// Bytes returns the bytes while the buffer has a holder; the caller is, or acts
+// for, one of them. Without a holder it

@@ -14,13 +14,15 @@ const profileDepth = 32
 
 var profiling atomic.Bool
 
-// SetProfiling turns the recording of allocation sites, for [WriteProfile], on or off and returns the previous setting. It
-// costs about a microsecond and 300 bytes of the Go heap for each buffer.
+// SetProfiling turns the recording of allocation sites, for [WriteProfile], on
+// or off and returns the previous setting. It costs about a microsecond and 300
+// bytes of the Go heap for each buffer.
 func SetProfiling(on bool) (old bool) { return profiling.Swap(on) }
 
-// WriteProfile writes the live buffers by allocation site, as bytes and as counts, in the format of go tool pprof. Imported
-// bytes are not included. Buffers made while profiling was off are listed under one name. To serve it beside the profiles
-// of package net/http/pprof:
+// WriteProfile writes the live buffers by allocation site, as bytes and as
+// counts, in the format of go tool pprof. Imported bytes are not included.
+// Buffers made while profiling was off are listed under one name. To serve it
+// beside the profiles of package net/http/pprof:
 //
 //	http.HandleFunc("/debug/pprof/tenure", func(w http.ResponseWriter, _ *http.Request) { memory.WriteProfile(w) })
 func WriteProfile(w io.Writer) error {
@@ -59,8 +61,8 @@ func WriteProfile(w io.Writer) error {
 	return err
 }
 
-// profile is a message of the pprof format under construction; profile.proto of github.com/google/pprof has the numbers of
-// its fields.
+// profile is a message of the pprof format under construction; profile.proto of
+// github.com/google/pprof has the numbers of its fields.
 type profile struct {
 	out       message
 	strings   map[string]int64
@@ -170,7 +172,8 @@ func (m *message) bytes(field int, b []byte) {
 
 func (m *message) sub(field int, inner message) { m.bytes(field, inner) }
 
-// callers returns the stack of an allocation, starting at the caller of this package's function.
+// callers returns the stack of an allocation, starting at the caller of this
+// package's function.
 func callers() []uintptr {
 	var pcs [profileDepth]uintptr
 	n := runtime.Callers(4, pcs[:]) // Callers, callers, publish, and Alloc or a similar function

@@ -2,7 +2,8 @@ package memory
 
 import "fmt"
 
-// Purpose is the kind of use of a buffer. Every allocation states one, and the statistics are kept by it.
+// Purpose is the kind of use of a buffer. Every allocation states one, and the
+// statistics are kept by it.
 type Purpose uint8
 
 // The purposes.

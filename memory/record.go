@@ -9,12 +9,14 @@ import (
 	"github.com/tenure-go/tenure/internal/invariant"
 )
 
-// record is the state of a Handle. Records are outside the Go heap in slabs that are never unmapped, for two reasons: a stale
-// handle may read its record's word at any time, and foreign code may end a use by one atomic subtraction at a fixed
-// address.
+// record is the state of a Handle. Records are outside the Go heap in slabs
+// that are never unmapped, for two reasons: a stale handle may read its
+// record's word at any time, and foreign code may end a use by one atomic
+// subtraction at a fixed address.
 //
-// A record has a cache line of its own, so that uses of different tensors do not contend. Foreign code knows the offsets of its
-// first three fields: see Foreign.
+// A record has a cache line of its own, so that uses of different tensors do
+// not contend. Foreign code knows the offsets of its first three fields: see
+// Foreign.
 type record struct {
 	word  atomic.Uint64
 	index uint32        // its number; 0 means no record
@@ -25,10 +27,11 @@ type record struct {
 	_     [64 - 32]byte
 }
 
-// The word of a record, from the lowest bit: 18 bits of uses, 16 bits of exports (uses that foreign code ends), 1 bit "locked by
-// a writer", 1 bit "ended while exports were out", 2 bits of state, of which the upper means "dead", 26 bits of
-// generation. The generation grows each time a handle of the record ends, so an earlier handle matches no word of a
-// later one.
+// The word of a record, from the lowest bit: 18 bits of uses, 16 bits of
+// exports (uses that foreign code ends), 1 bit "locked by a writer", 1 bit
+// "ended while exports were out", 2 bits of state, of which the upper means
+// "dead", 26 bits of generation. The generation grows each time a handle of the
+// record ends, so an earlier handle matches no word of a later one.
 const (
 	useUnit    = 1
 	usesMask   = 1<<18 - 1
@@ -51,8 +54,8 @@ const (
 
 const recordsPerSlab = 1024
 
-// recordSlab is a slab of records with the pointers that belong to each, which must be on the Go heap for the collector to see
-// them.
+// recordSlab is a slab of records with the pointers that belong to each, which
+// must be on the Go heap for the collector to see them.
 type recordSlab struct {
 	records  []record
 	owners   [recordsPerSlab]*storage
@@ -63,8 +66,9 @@ type recordSlab struct {
 var records struct {
 	grow  sync.Mutex
 	slabs atomic.Pointer[[]*recordSlab]
-	// free is the stack of free records: in the upper half a count of pops (so that a compare-and-swap cannot mistake a record that
-	// was removed and added again for one that stayed), in the lower half the top's index.
+	// free is the stack of free records: in the upper half a count of pops (so
+	// that a compare-and-swap cannot mistake a record that was removed and
+	// added again for one that stayed), in the lower half the top's index.
 	free atomic.Uint64
 }
 
@@ -140,7 +144,8 @@ func growRecords() error {
 
 const recordSlabBytes = recordsPerSlab * int(unsafe.Sizeof(record{}))
 
-// retire frees the record of a dead handle without uses and drops its hold. The caller has ended its last use.
+// retire frees the record of a dead handle without uses and drops its hold. The
+// caller has ended its last use.
 func (r *record) retire() {
 	slab, i := slabOf(r.index)
 	s := slab.owners[i]

@@ -136,7 +136,8 @@ func TestRenewRefusesWhatIsUnlike(t *testing.T) {
 	}
 }
 
-// A handle that moved to a view is on the same record, and the view may be the one that lives again.
+// A handle that moved to a view is on the same record, and the view may be the
+// one that lives again.
 func TestRenewAfterMove(t *testing.T) {
 	b, h := newRenewable(t, 100, nil)
 	wantErr(t, "release", h.Release(), nil)
@@ -175,7 +176,8 @@ func TestRenewIsClaimedOnce(t *testing.T) {
 	wantErr(t, "release", h.Release(), nil)
 }
 
-// Describing buffers does not meet their renewal. The race detector would see it.
+// Describing buffers does not meet their renewal. The race detector would see
+// it.
 func TestRenewWhileListed(t *testing.T) {
 	b, h := newRenewable(t, 100, func() {})
 	stop := make(chan struct{})
@@ -245,7 +247,8 @@ func renewables(t *testing.T, n int) (exports []Foreign) {
 	return exports
 }
 
-// The record that a renewable buffer keeps comes back when the buffer is dropped, also while foreign code has its bytes.
+// The record that a renewable buffer keeps comes back when the buffer is
+// dropped, also while foreign code has its bytes.
 func TestRecordsOfDroppedRenewables(t *testing.T) {
 	const n = 3 * recordsPerSlab
 	free := func() (n int) {

@@ -7,11 +7,13 @@ import (
 	"github.com/tenure-go/tenure/internal/invariant"
 )
 
-// Alignment is the alignment in bytes of all results of Alloc: a cache line, and the widest vector register.
+// Alignment is the alignment in bytes of all results of Alloc: a cache line,
+// and the widest vector register.
 const Alignment = 64
 
-// Small buffers are slots of chunks that hold one slot size each, so that 40 bytes take 64 and not a page. The slot sizes
-// are the multiples of 64 up to 512 and four steps per doubling from there: at most a quarter is slack.
+// Small buffers are slots of chunks that hold one slot size each, so that 40
+// bytes take 64 and not a page. The slot sizes are the multiples of 64 up to
+// 512 and four steps per doubling from there: at most a quarter is slack.
 const (
 	maxSlot      = 32 << 10
 	linearSlots  = 8
@@ -67,10 +69,12 @@ func binOf(size int) *bin {
 	return &bins[linearSlots+4*doubling+(size-base+step-1)/step-1]
 }
 
-// chunkBytes returns the size of a chunk: at least 32 slots, and at least 64 KiB.
+// chunkBytes returns the size of a chunk: at least 32 slots, and at least 64
+// KiB.
 func chunkBytes(slot int) int { return max(64<<10, 32*slot) }
 
-// take returns a free slot with its old contents, in full slot size, and the chunk it came from.
+// take returns a free slot with its old contents, in full slot size, and the
+// chunk it came from.
 func (b *bin) take() ([]byte, *chunk, error) {
 	b.mu.Lock()
 	if len(b.partial) == 0 {
@@ -112,8 +116,10 @@ func (b *bin) grow() (*chunk, error) {
 	return c, nil
 }
 
-// put frees a slot. A chunk that becomes empty is returned to the system unless it is the only one of its bin with a free slot. That one
-// is kept until the next look, so that a program that allocates and frees a single buffer makes no system call each time.
+// put frees a slot. A chunk that becomes empty is returned to the system unless
+// it is the only one of its bin with a free slot. That one is kept until the
+// next look, so that a program that allocates and frees a single buffer makes
+// no system call each time.
 func (c *chunk) put(slot int) error {
 	b := c.bin
 	b.mu.Lock()
@@ -139,8 +145,10 @@ func (c *chunk) put(slot int) error {
 	return nil
 }
 
-// sweep removes the spare chunk, if there is one and, unless now is set, nothing was allocated in it since the last look. It reports
-// whether a spare is left. A bin has no other empty chunk: the spare has free slots, so any other that becomes empty is returned at once.
+// sweep removes the spare chunk, if there is one and, unless now is set,
+// nothing was allocated in it since the last look. It reports whether a spare
+// is left. A bin has no other empty chunk: the spare has free slots, so any
+// other that becomes empty is returned at once.
 func (b *bin) sweep(now bool) (gone []byte, again bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -156,7 +164,8 @@ func (b *bin) sweep(now bool) (gone []byte, again bool) {
 	return nil, true
 }
 
-// remove takes an empty chunk out of the bin and returns its memory. The caller has the lock.
+// remove takes an empty chunk out of the bin and returns its memory. The caller
+// has the lock.
 func (b *bin) remove(c *chunk) []byte {
 	if b.spare == c {
 		b.spare = nil

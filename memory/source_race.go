@@ -8,8 +8,9 @@ import (
 	"unsafe"
 )
 
-// The race detector sees only accesses to the Go heap, so race builds allocate all memory there. The slice keeps it alive,
-// and the runtime does not move heap objects.
+// The race detector sees only accesses to the Go heap, so race builds allocate
+// all memory there. The slice keeps it alive, and the runtime does not move
+// heap objects.
 
 const maxRaceBytes = 16 << 30
 
@@ -39,7 +40,8 @@ func resident([]byte) (int, error) {
 }
 
 func obtainRecords() ([]record, error) {
-	// The detector derives orderings only from atomics in the Go heap, so the records must be there too.
+	// The detector derives orderings only from atomics in the Go heap, so the
+	// records must be there too.
 	account.system.current.Add(int64(recordSlabBytes))
 	return make([]record, recordsPerSlab), nil
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/tenure-go/tenure/internal/osmem"
 )
 
-// obtain returns at least size zeroed bytes, aligned to a page. surrender returns them to the system.
+// obtain returns at least size zeroed bytes, aligned to a page. surrender
+// returns them to the system.
 func obtain(size int) ([]byte, error) {
 	m, err := osmem.Map(size)
 	if err != nil {

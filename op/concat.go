@@ -142,7 +142,8 @@ func splitEvenly(parts []shape.Dim, whole shape.Dim) error {
 	case !ok:
 		return nil
 	}
-	// The parts are as large as the largest must be, until nothing is left: 5 in 4 parts is 2, 2, 1, 0.
+	// The parts are as large as the largest must be, until nothing is left: 5
+	// in 4 parts is 2, 2, 1, 0.
 	chunk := (size + count - 1) / count
 	for i := range parts {
 		n := min(chunk, size)

@@ -17,7 +17,8 @@ var controlOps = []*Def{{
 	Infer: inferLoop, Alias: Fresh(),
 }}
 
-// inferLoop sets the types of the loop state to those that every iteration agrees on.
+// inferLoop sets the types of the loop state to those that every iteration
+// agrees on.
 func inferLoop(s *Sig) error {
 	if err := s.want(0, int64s); err != nil {
 		return err
@@ -65,8 +66,8 @@ func inferLoop(s *Sig) error {
 
 // LoopParts reads the attribute "parts" of a loop: for each of its stacks the
 // rank of the part that one iteration yields, then its sizes, -1 for a rank or
-// size that is not declared. The attribute determines the shape of a stack of no
-// iterations where nothing else does. LoopParts returns the sizes, nil for a
+// size that is not declared. The attribute determines the shape of a stack of
+// no iterations where nothing else does. LoopParts returns the sizes, nil for a
 // rank that is not declared.
 func LoopParts(list []int64, stacks int) ([][]int64, error) {
 	parts := make([][]int64, stacks)

@@ -74,12 +74,12 @@ type Def struct {
 	Branch bool
 
 	// Loop says that the region is the body of a loop. It runs at most as often
-	// as operand 0 says, and while operand 1, and then the region's result 0, is
-	// true; an absent operand sets no limit. The region's parameters are the
+	// as operand 0 says, and while operand 1, and then the region's result 0,
+	// is true; an absent operand sets no limit. The region's parameters are the
 	// number of the iteration, its condition, and the loop state: first the
 	// operands from 2 on, then the values that the previous iteration yielded
-	// after its condition. The call's results are the final loop state, and the other
-	// values that the iterations yielded, stacked.
+	// after its condition. The call's results are the final loop state, and the
+	// other values that the iterations yielded, stacked.
 	Loop bool
 
 	Attrs []AttrDef

@@ -51,7 +51,8 @@ func (s *Sig) giveAny(i int, dt dtype.DType) error {
 	return nil
 }
 
-// giveKnown sets result 0, whose dimensions are nil where not even its rank is known.
+// giveKnown sets result 0, whose dimensions are nil where not even its rank is
+// known.
 func (s *Sig) giveKnown(dt dtype.DType, dims []shape.Dim) error {
 	if dims == nil {
 		return s.giveAny(0, dt)

@@ -9,8 +9,8 @@ import (
 // package elementwise. Element k of their result, and of that of functionOps,
 // needs only element k of each operand, after broadcasting. All of them may
 // overwrite an operand of the result's shape and element size, one of them per
-// call. A kernel with more than two operands therefore reads element k of all of
-// them before it writes element k; it may not accumulate operand by operand
+// call. A kernel with more than two operands therefore reads element k of all
+// of them before it writes element k; it may not accumulate operand by operand
 // over the whole result.
 var elementwiseOps = []*Def{
 	{
@@ -52,7 +52,8 @@ func unaryDef(name, onnx, doc string, types dtypes, attrs ...AttrDef) *Def {
 	}
 }
 
-// binaryDef declares an operator whose result has the operands' element type, or the given one.
+// binaryDef declares an operator whose result has the operands' element type,
+// or the given one.
 func binaryDef(name, onnx, doc string, types dtypes, result dtype.DType) *Def {
 	return &Def{
 		Name: name, ONNX: onnx, Doc: doc, MinArgs: 2, MaxArgs: 2, Alias: SameAs(0, 1),

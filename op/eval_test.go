@@ -14,8 +14,9 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// A call that a shape rule accepts is computed or refused: it does not panic, writes only its results, and ends. Sizes may be zero, and
-// those beside a zero absurd.
+// A call that a shape rule accepts is computed or refused: it does not panic,
+// writes only its results, and ends. Sizes may be zero, and those beside a zero
+// absurd.
 func TestEvalOfHostileCalls(t *testing.T) {
 	calls := map[string][]*op.Sig{}
 	for _, s := range tableCalls(t, false) {
@@ -103,7 +104,8 @@ func evalHostile(rt *rapid.T, s *op.Sig) {
 	}
 }
 
-// hostileData are the bytes of an operand: its known value, absurd numbers, or small ones.
+// hostileData are the bytes of an operand: its known value, absurd numbers, or
+// small ones.
 func hostileData(rt *rapid.T, s *op.Sig, i int) []byte {
 	n, _ := s.Args[i].Bytes()
 	data := make([]byte, n, n/8*8+16)

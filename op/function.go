@@ -23,8 +23,8 @@ var functionOps = func() []*Def {
 	return defs
 }()
 
-// functionDef declares the operator of a function of one operand. The function's
-// parameters are its attributes.
+// functionDef declares the operator of a function of one operand. The
+// function's parameters are its attributes.
 func functionDef(f *elementwise.Function) *Def {
 	attrs := make([]AttrDef, len(f.Params))
 	for i, p := range f.Params {

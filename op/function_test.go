@@ -31,8 +31,8 @@ var squash = elementwise.Function{
 func squashed(x, alpha, beta float64) float64 { return alpha*x/(1+math.Abs(x)) + beta }
 
 // TestARowIsAnOperator takes a row to a model's results: through the definition
-// and the import that follow from it, the verifier, and the interpreter with the
-// formula as the kernel.
+// and the import that follow from it, the verifier, and the interpreter with
+// the formula as the kernel.
 func TestARowIsAnOperator(t *testing.T) {
 	for _, c := range []struct {
 		attrs       string
@@ -88,8 +88,8 @@ func compareRow(t *testing.T, f *elementwise.Function, attrs string, reference f
 	return nil
 }
 
-// importRow imports a model with a node of the row's operator, the only one that
-// there is.
+// importRow imports a model with a node of the row's operator, the only one
+// that there is.
 func importRow(t *testing.T, f *elementwise.Function, opset int, dt, attrs string) (*ir.Program, error) {
 	t.Helper()
 	text := fmt.Sprintf("opset %d\ninput x %s[2,4]\ny = %s(x) %s\noutput y %s[2,4]\n", opset, dt, f.ONNX, attrs, dt)
@@ -118,7 +118,8 @@ func importText(t *testing.T, def *op.Def, table map[string]lift.Operator, text 
 	return r.Program, nil
 }
 
-// squareDifference is the row of an operator of two operands that is in no table.
+// squareDifference is the row of an operator of two operands that is in no
+// table.
 var squareDifference = elementwise.Binary{
 	Name: "square_difference", ONNX: "SquareDifference", Since: 20, Doc: "squares the differences of x and y, with broadcasting",
 	Types: elementwise.Signed, MaxError: elementwise.Bound{Ulps: 3}, Chained: true,

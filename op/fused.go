@@ -14,7 +14,8 @@ var fusedOps = []*Def{{
 	MinArgs: 2, MaxArgs: 6,
 	Attrs: append([]AttrDef{
 		intAttr("pre_relu", 0),
-		// "", relu, leaky_relu (alpha), sigmoid, tanh or clip (from alpha to beta)
+		// "", relu, leaky_relu (alpha), sigmoid, tanh or clip (from alpha to
+		// beta)
 		stringAttr("activation", ""), floatAttr("alpha", 0), floatAttr("beta", 0),
 		// "", max or average, over the activated result
 		stringAttr("pool", ""), intsAttr("pool_kernel"), intsAttr("pool_strides"), intsAttr("pool_pads"),
@@ -29,7 +30,8 @@ var fusedOps = []*Def{{
 	MinArgs: 2, MaxArgs: 4,
 	Attrs: []AttrDef{
 		intAttr("transB", 0),
-		// "", relu, leaky_relu (alpha), sigmoid, tanh, clip (from alpha to beta), gelu, gelu_tanh or silu
+		// "", relu, leaky_relu (alpha), sigmoid, tanh, clip (from alpha to
+		// beta), gelu, gelu_tanh or silu
 		stringAttr("activation", ""), floatAttr("alpha", 0), floatAttr("beta", 0),
 	},
 	Infer: inferFusedMatMul,

@@ -47,7 +47,8 @@ func (s *Sig) giveProduct(dt dtype.DType, left, right int, swap bool) error {
 	if n := a.Shape.Rank(); a.IsStatic() && b.IsStatic() && n > 1 && b.Shape.Rank() > 1 {
 		return s.giveStaticProduct(dt, a, b, swap)
 	}
-	// A vector is a matrix of one row or one column, whose axis the result drops.
+	// A vector is a matrix of one row or one column, whose axis the result
+	// drops.
 	var bufA, bufB, bufOut [fewDims]shape.Dim
 	row, col := a.Shape.Rank() == 1, b.Shape.Rank() == 1
 	x, y := bufA[:0], bufB[:0]
@@ -87,8 +88,8 @@ func (s *Sig) giveProduct(dt dtype.DType, left, right int, swap bool) error {
 	return s.give(0, dt, dims...)
 }
 
-// giveStaticProduct is giveProduct for operands that have sizes and are matrices,
-// or several.
+// giveStaticProduct is giveProduct for operands that have sizes and are
+// matrices, or several.
 func (s *Sig) giveStaticProduct(dt dtype.DType, a, b Type, swap bool) error {
 	x, y := a.Shape.Sizes(), b.Shape.Sizes()
 	m, n := len(x)-2, len(y)-2

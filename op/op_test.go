@@ -11,7 +11,8 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// verb matches a line of documentation that begins with a verb in the indicative.
+// verb matches a line of documentation that begins with a verb in the
+// indicative.
 var verb = regexp.MustCompile(`^[a-z]{2,}s,? `)
 
 // Every built-in operator has documentation and declares how it treats its
@@ -86,7 +87,8 @@ func checkDeclaredAttrs(t *testing.T, d *op.Def) {
 	}
 }
 
-// TestInferTypesChecksTheCall tests the checks of InferTypes before a shape rule runs.
+// TestInferTypesChecksTheCall tests the checks of InferTypes before a shape
+// rule runs.
 func TestInferTypesChecksTheCall(t *testing.T) {
 	f32 := func(dims ...int) op.Type { return op.Type{DType: dtype.F32, Shape: shape.MustOf(dims...)} }
 	tests := []struct {

@@ -206,9 +206,10 @@ func FuzzInferTypes(f *testing.F) {
 	f.Fuzz(rapid.MakeFuzz(func(rt *rapid.T) { checkNoPanic(rt, calls) }))
 }
 
-// The types that a rule infers for a call of which less is known never contradict
-// those that it infers once all is known: a size becomes the symbol that stands
-// for it, or unknown, a rank becomes unknown, a known value is forgotten.
+// The types that a rule infers for a call of which less is known never
+// contradict those that it infers once all is known: a size becomes the symbol
+// that stands for it, or unknown, a rank becomes unknown, a known value is
+// forgotten.
 func TestLessKnownNeverContradicts(t *testing.T) {
 	var calls []*op.Sig
 	for _, s := range tableCalls(t, true) {

@@ -245,7 +245,8 @@ func (s *Sig) wantPerRow(arg, x, back int) error {
 	return s.wantVector(arg, dim, "row of a or column of b")
 }
 
-// wantQLinear checks the types of x, w and the result's zero, each with its scale.
+// wantQLinear checks the types of x, w and the result's zero, each with its
+// scale.
 func (s *Sig) wantQLinear() error {
 	if err := s.wantEach(bytes8, 0, 3, 7); err != nil {
 		return err

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Registry is an immutable set of operators, looked up by name. Registries
-// are values that are passed to the code that loads or builds a program; none is
+// Registry is an immutable set of operators, looked up by name. Registries are
+// values that are passed to the code that loads or builds a program; none is
 // global to the process.
 type Registry struct {
 	byName map[string]*Def

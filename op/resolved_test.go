@@ -43,7 +43,8 @@ func call(rt *rapid.T, name string, attrs map[string]any, types []op.Type, lists
 }
 
 // The result of a convolution has one element for each place of the window
-// inside the padded operand; with "same" pads there are as many places as strides.
+// inside the padded operand; with "same" pads there are as many places as
+// strides.
 func TestConvAxes(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		k := rapid.IntRange(1, 5).Draw(rt, "kernel")

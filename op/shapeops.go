@@ -86,8 +86,8 @@ func inferReshape(s *Sig) error {
 	return s.give(0, x.DType, dims...)
 }
 
-// reshaped returns the dimensions of x, whose shape may be nil, under target, in
-// a list that it appends to none.
+// reshaped returns the dimensions of x, whose shape may be nil, under target,
+// in a list that it appends to none.
 func reshaped(none []shape.Dim, x *shape.Shape, target []int64, keepZero bool) ([]shape.Dim, error) {
 	if len(target) > MaxRank {
 		return nil, badShape("shape: got %d dimensions, want at most %d", len(target), MaxRank)

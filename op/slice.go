@@ -130,7 +130,8 @@ func (sp sliceSpan) dim(d shape.Dim) shape.Dim {
 	case sized:
 		return shape.N(sp.over(size).Size)
 	}
-	// Bounds of 2^58 lie outside every size: such a slice is the whole dimension.
+	// Bounds of 2^58 lie outside every size: such a slice is the whole
+	// dimension.
 	forward := sp.step == 1 && (sp.start == 0 || sp.start <= -maxSize) && sp.end >= maxSize
 	backward := sp.step == -1 && (sp.start == -1 || sp.start >= maxSize) && sp.end <= -maxSize
 	if forward || backward {

@@ -10,7 +10,8 @@ type StoragePiece struct {
 	Storage, Piece int
 }
 
-// Bound is a number of bytes that no placement can go below, with its witness: a reader can add up the list.
+// Bound is a number of bytes that no placement can go below, with its witness:
+// a reader can add up the list.
 type Bound struct {
 	Bytes int64
 	At    Time           // the first moment at which that many bytes are live
@@ -18,8 +19,9 @@ type Bound struct {
 	Rigid bool           // the bound is the extent of one storage, whose pieces Live names: more than is ever live at once
 }
 
-// LowerBound returns the largest number of block bytes that are live at one moment, or the extent of the largest storage
-// where that is more. p has to be valid.
+// LowerBound returns the largest number of block bytes that are live at one
+// moment, or the extent of the largest storage where that is more. p has to be
+// valid.
 func (p *Problem) LowerBound() Bound {
 	var best Bound
 	profile := p.LiveBytes()
@@ -47,14 +49,15 @@ func (p *Problem) LowerBound() Bound {
 	return best
 }
 
-// LiveStep is one level of a [Problem.LiveBytes] profile: Bytes are live from At until the next level.
+// LiveStep is one level of a [Problem.LiveBytes] profile: Bytes are live from
+// At until the next level.
 type LiveStep struct {
 	At    Time
 	Bytes int64
 }
 
-// LiveBytes returns the block bytes that are live over time, as levels in order of time; the last one has 0 bytes.
-// p has to be valid.
+// LiveBytes returns the block bytes that are live over time, as levels in order
+// of time; the last one has 0 bytes. p has to be valid.
 func (p *Problem) LiveBytes() []LiveStep {
 	type change struct {
 		at    Time
@@ -78,8 +81,10 @@ func (p *Problem) LiveBytes() []LiveStep {
 	return levels
 }
 
-// storageLevels returns how the live bytes of one storage change over time: differences, not sums. It cuts the storage into
-// cells at the edges of its pieces and counts the pieces over each cell, so that bytes of two pieces count once.
+// storageLevels returns how the live bytes of one storage change over time:
+// differences, not sums. It cuts the storage into cells at the edges of its
+// pieces and counts the pieces over each cell, so that bytes of two pieces
+// count once.
 func (p *Problem) storageLevels(s *Storage) []LiveStep {
 	type event struct {
 		at     Time

@@ -11,12 +11,15 @@ import (
 // ErrCSV is the kind of every error about the text of a problem file.
 var ErrCSV = errors.New("invalid problem file")
 
-// csvColumns are the columns of a problem file. The first four are those of the minimalloc benchmarks; offset is ours.
+// csvColumns are the columns of a problem file. The first four are those of the
+// minimalloc benchmarks; offset is ours.
 var csvColumns = []string{"id", "lower", "upper", "size", "offset"}
 
-// ReadCSV reads a problem in the form of the minimalloc benchmarks: a header with the columns id, lower, upper and size in
-// any order, and a row per buffer that is live in [lower, upper). An optional column offset makes rows with one id the
-// pieces of one storage. The problem has blocks of one byte; set Align for others.
+// ReadCSV reads a problem in the form of the minimalloc benchmarks: a header
+// with the columns id, lower, upper and size in any order, and a row per buffer
+// that is live in [lower, upper). An optional column offset makes rows with one
+// id the pieces of one storage. The problem has blocks of one byte; set Align
+// for others.
 func ReadCSV(r io.Reader) (*Problem, error) {
 	rows := csv.NewReader(r)
 	rows.TrimLeadingSpace = true
@@ -106,9 +109,10 @@ func csvPiece(row []string, column map[string]int) (Piece, error) {
 	return Piece{Start: Time(number[0]), End: Time(number[1]), Size: number[2], Offset: number[3]}, nil
 }
 
-// WriteCSV writes p in the form that ReadCSV reads, with the column offset where a storage is more than one plain buffer.
-// The form names storages by id and has no block size: two storages of one name, a storage without pieces, and a storage
-// that is larger than its pieces are errors.
+// WriteCSV writes p in the form that ReadCSV reads, with the column offset
+// where a storage is more than one plain buffer. The form names storages by id
+// and has no block size: two storages of one name, a storage without pieces,
+// and a storage that is larger than its pieces are errors.
 func (p *Problem) WriteCSV(w io.Writer) error {
 	if err := p.Validate(); err != nil {
 		return err

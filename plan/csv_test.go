@@ -70,7 +70,8 @@ func TestWriteCSVRejectsWhatTheFormCannotSay(t *testing.T) {
 	}
 }
 
-// A problem of plain buffers is written with the columns of the benchmarks alone, and every problem comes back the same.
+// A problem of plain buffers is written with the columns of the benchmarks
+// alone, and every problem comes back the same.
 func TestCSVRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := problems().Draw(t, "problem")

@@ -5,10 +5,12 @@ import (
 	"fmt"
 )
 
-// Format is the version of the plan document that this package writes, and the only one that it reads.
+// Format is the version of the plan document that this package writes, and the
+// only one that it reads.
 const Format = 3
 
-// ErrDocument is the kind of every error about a plan document that is malformed or contradicts itself.
+// ErrDocument is the kind of every error about a plan document that is
+// malformed or contradicts itself.
 var ErrDocument = errors.New("invalid plan")
 
 // Space says in whose bytes a value lives.
@@ -33,7 +35,8 @@ const (
 	AliasUpdate     AliasKind = "update"     // a region of the operand is written
 )
 
-// Plan is the document that a run is executed from. The field names of its JSON form are part of the format.
+// Plan is the document that a run is executed from. The field names of its JSON
+// form are part of the format.
 type Plan struct {
 	Format           int          `json:"format"`             // 3
 	Model            string       `json:"model"`              // hash of the program's text
@@ -62,8 +65,10 @@ type Shape struct {
 	Type string `json:"type"`
 }
 
-// Unpromised is a value whose size depends on data and that nothing bounds: it gets a buffer of its own at its step, outside
-// every figure of the plan. A value in SpaceOwn is one, and one of unknown size in SpaceOutput, unless its types are those that branches return.
+// Unpromised is a value whose size depends on data and that nothing bounds: it
+// gets a buffer of its own at its step, outside every figure of the plan. A
+// value in SpaceOwn is one, and one of unknown size in SpaceOutput, unless its
+// types are those that branches return.
 type Unpromised struct {
 	Value  string `json:"value"`
 	Node   string `json:"node"`
@@ -79,8 +84,10 @@ type Step struct {
 	Reads   []int  `json:"reads"`   // ids of the operands, in their order, without those that are left out
 }
 
-// Value is where a value lives and when. Offset counts from the start of its space (for SpaceInput and SpaceOutput: of that
-// buffer). Inputs and weights live all the time, and a value in the bytes of an input, output or weight lives to the end.
+// Value is where a value lives and when. Offset counts from the start of its
+// space (for SpaceInput and SpaceOutput: of that buffer). Inputs and weights
+// live all the time, and a value in the bytes of an input, output or weight
+// lives to the end.
 type Value struct {
 	ID     int    `json:"id"`
 	Name   string `json:"name"`
@@ -104,7 +111,8 @@ type InPlace struct {
 	Bytes   int64     `json:"bytes"` // that needed no place of their own
 }
 
-// Declined is an operand whose bytes the operator could have taken, and the reason why it did not.
+// Declined is an operand whose bytes the operator could have taken, and the
+// reason why it did not.
 type Declined struct {
 	Call    int    `json:"call"`
 	Op      string `json:"op"`
@@ -123,8 +131,8 @@ type Copy struct {
 	Bytes  int64  `json:"bytes"`
 }
 
-// Packed is a weight that kernels read in a form of their own, which is made once for all plans of a model. It is the same for
-// all sizes of the inputs.
+// Packed is a weight that kernels read in a form of their own, which is made
+// once for all plans of a model. It is the same for all sizes of the inputs.
 type Packed struct {
 	Weight   string `json:"weight"`
 	ID       int    `json:"id"`       // of the weight
@@ -140,11 +148,12 @@ type Peak struct {
 	Live  []int `json:"live"` // ids of the values that live there
 }
 
-// PerRun returns every byte that one run takes besides the unpromised ones: arena, scratch, inputs and outputs. Runs share the
-// weights.
+// PerRun returns every byte that one run takes besides the unpromised ones:
+// arena, scratch, inputs and outputs. Runs share the weights.
 func (p *Plan) PerRun() int64 { return p.ArenaBytes + p.ScratchBytes + p.IOBytes }
 
-// Total returns every byte that MaxConcurrent runs of this plan take besides the unpromised ones, weights included.
+// Total returns every byte that MaxConcurrent runs of this plan take besides
+// the unpromised ones, weights included.
 func (p *Plan) Total() int64 { return p.WeightBytes + int64(p.MaxConcurrent)*p.PerRun() }
 
 func docErr(format string, args ...any) error {

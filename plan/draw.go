@@ -11,10 +11,12 @@ import (
 	"unicode/utf8"
 )
 
-// WriteSVG draws p: time runs across, one column per step, and addresses run up. Every value of the arena is a rectangle
-// over the bytes that it holds while it lives, above it is the curve of live bytes with the step of the peak marked, below
-// it are the lives of inputs and outputs, and the scratch of every step. Hovering names the value. The picture follows the
-// reader's light or dark theme.
+// WriteSVG draws p: time runs across, one column per step, and addresses run
+// up. Every value of the arena is a rectangle over the bytes that it holds
+// while it lives, above it is the curve of live bytes with the step of the peak
+// marked, below it are the lives of inputs and outputs, and the scratch of
+// every step. Hovering names the value. The picture follows the reader's light
+// or dark theme.
 func (p *Plan) WriteSVG(w io.Writer) error {
 	if err := p.Validate(); err != nil {
 		return err
@@ -40,7 +42,8 @@ const (
 	labelSize    = 7 // of a letter on a rectangle
 )
 
-// kinds are the kinds of values on the drawing, with the colour of each in light and dark.
+// kinds are the kinds of values on the drawing, with the colour of each in
+// light and dark.
 var kinds = []struct{ class, label, light, dark string }{
 	{"fresh", "own place", "#4c78c8", "#5b8be0"},
 	{"same", "in place of an operand", "#1f8f72", "#35b898"},
@@ -93,8 +96,8 @@ func (p *Plan) drawing() []byte {
 	return c.out.Bytes()
 }
 
-// x returns the column of a moment in hundredths of a pixel, the unit in which the drawing computes: whole numbers give the
-// same picture on every machine.
+// x returns the column of a moment in hundredths of a pixel, the unit in which
+// the drawing computes: whole numbers give the same picture on every machine.
 func (c *canvas) x(t Time) int64 { return 100*marginLeft + 100*int64(c.plot)*int64(t)/int64(c.times) }
 
 // scale maps n of total onto height pixels, in hundredths.
@@ -125,7 +128,8 @@ func (c *canvas) text(x, y int, class, label string) {
 	c.printf("<text x=\"%d\" y=\"%d\" class=\"%s\">%s</text>\n", x, y, class, escape(label))
 }
 
-// rect writes a rectangle with hundredths of pixels, and its hover text where it has one.
+// rect writes a rectangle with hundredths of pixels, and its hover text where
+// it has one.
 func (c *canvas) rect(x, y, width, height int64, class, hover string) {
 	c.printf("<rect x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\" class=\"%s\"", px(x), px(y), px(width), px(height), class)
 	if hover == "" {
@@ -178,7 +182,8 @@ func (c *canvas) drawCurve(top int) {
 	c.text(marginLeft-8, top+curveHeight, "right", "0")
 }
 
-// LiveBytes returns how many bytes of the arena values take, level by level in time. Bytes that several values hold count once.
+// LiveBytes returns how many bytes of the arena values take, level by level in
+// time. Bytes that several values hold count once.
 func (p *Plan) LiveBytes() []LiveStep {
 	arena := Storage{Name: "arena", Size: p.ArenaBytes}
 	for _, v := range p.Values {
@@ -203,7 +208,8 @@ func (c *canvas) drawArena(top int) {
 		c.printf("<path class=\"grid\" d=\"M%d %dh%d\"/>\n", marginLeft, y, c.plot)
 		c.text(marginLeft-8, y+4, "right", FormatBytes(bytes))
 	}
-	// Long lives first: what lives inside them, such as the parts of a concatenation, is drawn over them.
+	// Long lives first: what lives inside them, such as the parts of a
+	// concatenation, is drawn over them.
 	var values []*Value
 	for i := range c.Values {
 		if v := &c.Values[i]; v.Space == SpaceArena && v.Size > 0 {
@@ -309,7 +315,8 @@ func (c *canvas) drawScratch(top int) {
 	c.text(marginLeft-8, top+9, "right", FormatBytes(c.ScratchPerThread))
 }
 
-// drawPeak marks the step at which the most bytes are live, from the curve down.
+// drawPeak marks the step at which the most bytes are live, from the curve
+// down.
 func (c *canvas) drawPeak(top, bottom int) {
 	if len(c.Steps) == 0 {
 		return

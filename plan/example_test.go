@@ -8,7 +8,8 @@ import (
 	"github.com/tenure-go/tenure/plan"
 )
 
-// Three buffers: one that is overwritten in place by a smaller result, so that its tail comes free, and two that follow.
+// Three buffers: one that is overwritten in place by a smaller result, so that
+// its tail comes free, and two that follow.
 func ExampleProblem() {
 	p := &plan.Problem{Storages: []plan.Storage{
 		{Name: "sum", Size: 1024, Pieces: []plan.Piece{

@@ -1,14 +1,14 @@
 package plan
 
-// Formulas say what runs of a model take for ranges of sizes: in figures for each
-// size that was planned, and as expressions over the dimensions, by structure. A
-// structure is a final program that holds for many sizes.
+// Formulas say what runs of a model take for ranges of sizes: in figures for
+// each size that was planned, and as expressions over the dimensions, by
+// structure. A structure is a final program that holds for many sizes.
 type Formulas struct {
 	Dims  []DimRange `json:"dims"`  // the open dimensions, and those that were given one size
 	Sizes int        `json:"sizes"` // sets of sizes that were planned
 
-	// Every says that every set of sizes in the ranges was planned. If not, those
-	// of Lines were.
+	// Every says that every set of sizes in the ranges was planned. If not,
+	// those of Lines were.
 	Every bool `json:"every"`
 
 	Structures []StructureFormulas `json:"structures"`
@@ -32,9 +32,9 @@ type Exception struct {
 	First  string `json:"first"`
 }
 
-// StructureFormulas are the expressions of one structure. Each was compared with
-// the plan at every size of the structure that was planned. One that is empty was
-// not derived.
+// StructureFormulas are the expressions of one structure. Each was compared
+// with the plan at every size of the structure that was planned. One that is
+// empty was not derived.
 type StructureFormulas struct {
 	Sizes   int    `json:"sizes"` // sets of sizes that are instances of it
 	First   string `json:"first"` // of them
@@ -42,8 +42,9 @@ type StructureFormulas struct {
 	Outputs string `json:"outputs"`
 	Weights string `json:"weights"` // weights and constants
 
-	// Moments are the times of a run at which, for some size that was planned, the
-	// most bytes of the arena live. The arena's lower bound is the largest of them.
+	// Moments are the times of a run at which, for some size that was planned,
+	// the most bytes of the arena live. The arena's lower bound is the largest
+	// of them.
 	Moments []Moment `json:"moments"`
 
 	// Exact says that the largest moment is the lower bound. If not, parts of
@@ -73,8 +74,8 @@ type Line struct {
 	Others string      `json:"others"` // "batch = 8", empty if there are none
 	Points []FiguresAt `json:"points"`
 
-	// Scratch and Weights are what holds between breakpoints; each figure is one
-	// of a point.
+	// Scratch and Weights are what holds between breakpoints; each figure is
+	// one of a point.
 	Breakpoints []Breakpoint `json:"breakpoints"`
 	Scratch     []Segment    `json:"scratch"` // bytes per thread
 }
@@ -100,8 +101,8 @@ type Breakpoint struct {
 	What string `json:"what"`
 }
 
-// Segment is a run of sizes of a line whose figure is Base + Slope·(size - From),
-// at each of them.
+// Segment is a run of sizes of a line whose figure is Base + Slope·(size -
+// From), at each of them.
 type Segment struct {
 	From  int   `json:"from"`
 	To    int   `json:"to"`
@@ -118,7 +119,8 @@ func Segments(sizes []int, bytes []int64) []Segment {
 		j := i + 1
 		if j < len(sizes) {
 			run, rise := int64(sizes[j]-sizes[i]), bytes[j]-bytes[i]
-			// Two sizes alone always lie on a line: that says nothing unless a third does too.
+			// Two sizes alone always lie on a line: that says nothing unless a
+			// third does too.
 			follows := rise == 0 || j+1 < len(sizes) && (bytes[j+1]-bytes[i])*run == rise*int64(sizes[j+1]-sizes[i])
 			if follows && rise%run == 0 {
 				s.Slope = rise / run

@@ -13,8 +13,8 @@ const (
 )
 
 // WriteSVG draws the bytes of a run against each dimension: arena, scratch, and
-// inputs and outputs on top of each other, with a mark at each breakpoint. Hovering
-// names what holds from there on.
+// inputs and outputs on top of each other, with a mark at each breakpoint.
+// Hovering names what holds from there on.
 func (f *Formulas) WriteSVG(w io.Writer) error {
 	var out bytes.Buffer
 	width, height := marginLeft+lineWidth+marginRight, 40+len(f.Lines)*(lineHeight+lineGap)
@@ -56,7 +56,8 @@ func (l *Line) draw(out *bytes.Buffer, top int) {
 		return px(100*marginLeft + 100*lineWidth*int64(size-first)/int64(max(last-first+1, 1)))
 	}
 	y := func(bytes int64) string { return px(int64(100*(top+lineHeight)) - scale(bytes, most, lineHeight)) }
-	// From the back: all of a run, then without inputs and outputs, then the arena.
+	// From the back: all of a run, then without inputs and outputs, then the
+	// arena.
 	for _, layer := range []struct {
 		class string
 		bytes func(p *FiguresAt) int64

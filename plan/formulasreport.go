@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Report writes the formulas as text: for each structure the expressions, and for
-// each line the breakpoints and a picture of the bytes of a run.
+// Report writes the formulas as text: for each structure the expressions, and
+// for each line the breakpoints and a picture of the bytes of a run.
 func (f *Formulas) Report(w io.Writer) error {
 	var out bytes.Buffer
 	f.writeSummary(&out, "formulas")
@@ -166,7 +166,8 @@ const (
 	plotHeight = 10
 )
 
-// plot draws the bytes of a run against the size, a column for one or more sizes.
+// plot draws the bytes of a run against the size, a column for one or more
+// sizes.
 func (l *Line) plot(out *bytes.Buffer) {
 	var points []FiguresAt
 	for _, p := range l.Points {

@@ -30,7 +30,8 @@ func fixture(t testing.TB, name string) *plan.Plan {
 	return p
 }
 
-// Every fixture is written back as it was read, reported and drawn as its golden files say.
+// Every fixture is written back as it was read, reported and drawn as its
+// golden files say.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/plan/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -80,7 +81,8 @@ func written(t *testing.T, write func(io.Writer) error) []byte {
 	return out.Bytes()
 }
 
-// shapes reads a drawing as XML, which fails when it is not well-formed, and counts the rectangles with a hover text by class.
+// shapes reads a drawing as XML, which fails when it is not well-formed, and
+// counts the rectangles with a hover text by class.
 func shapes(t *testing.T, svg []byte) map[string]int {
 	t.Helper()
 	count := map[string]int{}
@@ -123,7 +125,8 @@ func TestDrawingShowsEveryValue(t *testing.T) {
 	shapes(t, written(t, fixture(t, "hostile").WriteSVG))
 }
 
-// The drawing is made of whole numbers, so a run of any size stays within its frame.
+// The drawing is made of whole numbers, so a run of any size stays within its
+// frame.
 func TestDrawingOfHugePlan(t *testing.T) {
 	p := &plan.Plan{Format: plan.Format, ArenaBytes: 1 << 61, Threads: 1, MaxConcurrent: 1, Steps: make([]plan.Step, 3000)}
 	for i := range p.Steps {

@@ -11,8 +11,10 @@ import (
 	"strconv"
 )
 
-// ReadJSON reads a plan document and validates it. It is strict, because bytes are written where the document says: every
-// field has to be there, once, under its exact name, and nothing else may be. The error is an ErrDocument, or that of r.
+// ReadJSON reads a plan document and validates it. It is strict, because bytes
+// are written where the document says: every field has to be there, once, under
+// its exact name, and nothing else may be. The error is an ErrDocument, or that
+// of r.
 func ReadJSON(r io.Reader) (*Plan, error) {
 	d := documentReader{json.NewDecoder(r)}
 	d.UseNumber()
@@ -122,7 +124,8 @@ func (d documentReader) readFields(v reflect.Value, path string) error {
 		if err := d.read(v.Field(i), at); err != nil {
 			return err
 		}
-		// Checked at once, so that a document of another format is named as such and not by a field that it adds.
+		// Checked at once, so that a document of another format is named as
+		// such and not by a field that it adds.
 		if at == "format" && v.Field(i).Int() != Format {
 			return docErr("format: got %d, want %d", v.Field(i).Int(), Format)
 		}
@@ -179,8 +182,9 @@ func fieldNames(t reflect.Type) []string {
 	return names
 }
 
-// WriteJSON writes p in the form that ReadJSON reads, with one line per step, value or other list entry. The same plan
-// yields the same bytes. A plan that is not valid is not written.
+// WriteJSON writes p in the form that ReadJSON reads, with one line per step,
+// value or other list entry. The same plan yields the same bytes. A plan that
+// is not valid is not written.
 func (p *Plan) WriteJSON(w io.Writer) error {
 	text, err := p.MarshalJSON()
 	if err != nil {
@@ -200,8 +204,9 @@ func (p *Plan) MarshalJSON() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// writeDocument writes v. Depth 0 is the document itself and 1 its fields: both, and the entries of lists of objects, get
-// lines of their own; deeper values stay on one line.
+// writeDocument writes v. Depth 0 is the document itself and 1 its fields:
+// both, and the entries of lists of objects, get lines of their own; deeper
+// values stay on one line.
 func writeDocument(out *bytes.Buffer, v reflect.Value, depth int) {
 	switch v.Kind() {
 	case reflect.Struct:

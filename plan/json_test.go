@@ -13,8 +13,8 @@ import (
 	"github.com/tenure-go/tenure/plan"
 )
 
-// Every edit of the residual fixture is refused with an error that names the place and the expected
-// text.
+// Every edit of the residual fixture is refused with an error that names the
+// place and the expected text.
 func TestReadJSONRejects(t *testing.T) {
 	text := string(written(t, fixture(t, "residual").WriteJSON))
 	for _, test := range []struct{ name, old, new, want string }{
@@ -122,7 +122,8 @@ func TestTotal(t *testing.T) {
 	}
 }
 
-// A plan that ReadJSON accepts can be written, read again, reported and drawn, and stays the same.
+// A plan that ReadJSON accepts can be written, read again, reported and drawn,
+// and stays the same.
 func FuzzReadJSON(f *testing.F) {
 	for _, name := range []string{"residual", "hostile", "empty"} {
 		var text bytes.Buffer

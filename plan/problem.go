@@ -5,13 +5,15 @@ import (
 	"fmt"
 )
 
-// Time is a moment of a run in half-steps: step k reads at 2k and writes at 2k+1.
+// Time is a moment of a run in half-steps: step k reads at 2k and writes at
+// 2k+1.
 type Time int
 
 // DefaultAlign is the block size in bytes of a Problem that does not name one.
 const DefaultAlign = 64
 
-// MaxBytes is the largest byte count that a Problem or a Plan may have or sum up to.
+// MaxBytes is the largest byte count that a Problem or a Plan may have or sum
+// up to.
 const MaxBytes = 1 << 62
 
 // MaxTime is the latest moment that a Problem may name.
@@ -20,7 +22,8 @@ const MaxTime Time = 1 << 30
 // ErrProblem is the kind of every error that [Problem.Validate] returns.
 var ErrProblem = errors.New("invalid problem")
 
-// ErrPlacement is the kind of every error of [Problem.CheckPlacement] that is a fault of the placement.
+// ErrPlacement is the kind of every error of [Problem.CheckPlacement] that is a
+// fault of the placement.
 var ErrPlacement = errors.New("invalid placement")
 
 // Piece is a byte range of a storage that is live in [Start, End).
@@ -29,17 +32,19 @@ type Piece struct {
 	Start, End   Time
 }
 
-// Storage is a range of bytes that several values share at fixed distances (views, in-place chains, parts of a
-// concatenation). It gets one base offset; its pieces have lifetimes of their own, and pieces of one storage may
-// overlap in bytes and time, because they alias by intent.
+// Storage is a range of bytes that several values share at fixed distances
+// (views, in-place chains, parts of a concatenation). It gets one base offset;
+// its pieces have lifetimes of their own, and pieces of one storage may overlap
+// in bytes and time, because they alias by intent.
 type Storage struct {
 	Name   string
 	Size   int64 // in bytes; every piece lies in [0, Size)
 	Pieces []Piece
 }
 
-// Problem asks for one base offset per storage such that pieces of different storages that overlap in time do not overlap
-// in bytes. Align is the block size in bytes, a power of two; 0 stands for DefaultAlign.
+// Problem asks for one base offset per storage such that pieces of different
+// storages that overlap in time do not overlap in bytes. Align is the block
+// size in bytes, a power of two; 0 stands for DefaultAlign.
 type Problem struct {
 	Storages []Storage
 	Align    int64
@@ -52,7 +57,8 @@ type Placement struct {
 	Method  string  // how it was found, for reports
 }
 
-// BlockSize returns the block size in bytes: Align, or DefaultAlign where Align is 0.
+// BlockSize returns the block size in bytes: Align, or DefaultAlign where Align
+// is 0.
 func (p *Problem) BlockSize() int64 {
 	if p.Align == 0 {
 		return DefaultAlign
@@ -60,8 +66,8 @@ func (p *Problem) BlockSize() int64 {
 	return p.Align
 }
 
-// Blocks returns the range of bytes [lo, hi), from the base of its storage, of the blocks that piece x touches; lo == hi for
-// a piece without bytes.
+// Blocks returns the range of bytes [lo, hi), from the base of its storage, of
+// the blocks that piece x touches; lo == hi for a piece without bytes.
 func (p *Problem) Blocks(x Piece) (lo, hi int64) {
 	align := p.BlockSize()
 	lo = x.Offset &^ (align - 1)
@@ -71,14 +77,16 @@ func (p *Problem) Blocks(x Piece) (lo, hi int64) {
 	return lo, (x.Offset + x.Size + align - 1) &^ (align - 1)
 }
 
-// Extent returns the bytes of the blocks that storage s reserves when it is placed: its size rounded up to whole blocks.
+// Extent returns the bytes of the blocks that storage s reserves when it is
+// placed: its size rounded up to whole blocks.
 func (p *Problem) Extent(s *Storage) int64 {
 	align := p.BlockSize()
 	return (s.Size + align - 1) &^ (align - 1)
 }
 
-// Validate reports the first fault of p: a negative size, a piece outside its storage or without a life, a block size that is
-// not a power of two, or sizes that sum up past MaxBytes. The error is an ErrProblem.
+// Validate reports the first fault of p: a negative size, a piece outside its
+// storage or without a life, a block size that is not a power of two, or sizes
+// that sum up past MaxBytes. The error is an ErrProblem.
 func (p *Problem) Validate() error {
 	if a := p.BlockSize(); a < 0 || a&(a-1) != 0 || a > 1<<30 {
 		return fmt.Errorf("plan: %w: align: got %d, want a power of two up to %d", ErrProblem, p.Align, 1<<30)
@@ -118,8 +126,9 @@ func (s *Storage) validate() error {
 	return nil
 }
 
-// CheckPlacement proves that a answers p, by comparing every pair of pieces: bases are on blocks and storages within a.Size,
-// and no two pieces of different storages that overlap in time share a block.
+// CheckPlacement proves that a answers p, by comparing every pair of pieces:
+// bases are on blocks and storages within a.Size, and no two pieces of
+// different storages that overlap in time share a block.
 func (p *Problem) CheckPlacement(a Placement) error {
 	if err := p.Validate(); err != nil {
 		return err

@@ -11,7 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// chain is a producer, its consumer in place, and a bystander: in bytes with blocks of one byte.
+// chain is a producer, its consumer in place, and a bystander: in bytes with
+// blocks of one byte.
 func chain() *plan.Problem {
 	return &plan.Problem{Align: 1, Storages: []plan.Storage{
 		{Name: "a", Size: 8, Pieces: []plan.Piece{{0, 8, 1, 3}, {0, 4, 3, 6}}},
@@ -150,7 +151,8 @@ func problems() *rapid.Generator[*plan.Problem] {
 	})
 }
 
-// The bound equals a count over every block and every moment, and its witness adds up to it.
+// The bound equals a count over every block and every moment, and its witness
+// adds up to it.
 func TestLowerBoundCountsBlocks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := problems().Draw(t, "problem")
@@ -184,7 +186,8 @@ func TestLowerBoundCountsBlocks(t *testing.T) {
 	})
 }
 
-// CheckPlacement agrees with a count of owners over every block and every moment.
+// CheckPlacement agrees with a count of owners over every block and every
+// moment.
 func TestCheckPlacementCountsOwners(t *testing.T) {
 	rejected := 0
 	rapid.Check(t, func(t *rapid.T) {

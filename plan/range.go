@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// Range is the promise for runs of many sizes: the plan of each size is proved, and no run of any of them takes more bytes than a
-// figure here says. A figure is the largest among all sizes, and some size takes as many bytes.
+// Range is the promise for runs of many sizes: the plan of each size is proved,
+// and no run of any of them takes more bytes than a figure here says. A figure
+// is the largest among all sizes, and some size takes as many bytes.
 type Range struct {
 	Dims          []RangeDim   `json:"dims"`
 	Sizes         int          `json:"sizes"` // that are proved
@@ -37,8 +38,8 @@ type RangeDim struct {
 	Sizes []int  `json:"sizes"` // in rising order; nil for all from 0 to Most
 }
 
-// RangeFigure is the largest number of bytes among all sizes, and the sizes at which it was found first, in the order of Dims. Larger
-// sizes are met first.
+// RangeFigure is the largest number of bytes among all sizes, and the sizes at
+// which it was found first, in the order of Dims. Larger sizes are met first.
 type RangeFigure struct {
 	Bytes int64 `json:"bytes"`
 	At    []int `json:"at"`
@@ -65,11 +66,12 @@ type Refusal struct {
 	Reason string `json:"reason"`
 }
 
-// PerRun returns every byte that a run of any size takes besides the unpromised ones: arena, scratch, inputs and outputs. Runs share
-// the weights.
+// PerRun returns every byte that a run of any size takes besides the unpromised
+// ones: arena, scratch, inputs and outputs. Runs share the weights.
 func (r *Range) PerRun() int64 { return r.Arena.Bytes + r.Scratch.Bytes + r.IO.Bytes }
 
-// Total returns every byte that MaxConcurrent runs of any sizes take besides the unpromised ones, weights included.
+// Total returns every byte that MaxConcurrent runs of any sizes take besides
+// the unpromised ones, weights included.
 func (r *Range) Total() int64 { return r.WeightBytes + int64(r.MaxConcurrent)*r.PerRun() }
 
 // Where names sizes in the order of Dims: "seq=512, batch=8".
@@ -84,7 +86,8 @@ func (r *Range) Where(at []int) string {
 	return strings.Join(list, ", ")
 }
 
-// String returns "seq up to 512", or "seq 16 to 512 (32 sizes)" where not every size is meant.
+// String returns "seq up to 512", or "seq 16 to 512 (32 sizes)" where not every
+// size is meant.
 func (d RangeDim) String() string {
 	switch n := len(d.Sizes); {
 	case d.Sizes == nil:
@@ -104,7 +107,8 @@ func (r *Range) WriteJSON(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// Report writes the promise as text: the memory that a run of any size takes, the sizes that take the most, and how sizes were proved.
+// Report writes the promise as text: the memory that a run of any size takes,
+// the sizes that take the most, and how sizes were proved.
 func (r *Range) Report(w io.Writer) error {
 	var out bytes.Buffer
 	var dims []string

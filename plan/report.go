@@ -11,11 +11,13 @@ import (
 	"unicode/utf8"
 )
 
-// reportRows is how many entries the report shows of a long list; the document has all of them.
+// reportRows is how many entries the report shows of a long list; the document
+// has all of them.
 const reportRows = 20
 
-// Report writes p as text: the memory that a run takes, the moment of its peak and the values live then, the values that were put in
-// place, those that were not, and why.
+// Report writes p as text: the memory that a run takes, the moment of its peak
+// and the values live then, the values that were put in place, those that were
+// not, and why.
 func (p *Plan) Report(w io.Writer) error {
 	if err := p.Validate(); err != nil {
 		return err
@@ -34,7 +36,8 @@ func (p *Plan) Report(w io.Writer) error {
 	return err
 }
 
-// printable escapes line ends and characters that a terminal might obey: names come from files.
+// printable escapes line ends and characters that a terminal might obey: names
+// come from files.
 func printable(name string) string {
 	var out strings.Builder
 	for _, r := range name {
@@ -48,7 +51,8 @@ func printable(name string) string {
 	return out.String()
 }
 
-// subject names the inputs that the plan was made for, or its model where it has none.
+// subject names the inputs that the plan was made for, or its model where it
+// has none.
 func (p *Plan) subject() string {
 	if len(p.Shapes) == 0 {
 		return "model " + p.Model
@@ -279,8 +283,8 @@ func (t *table) write(out *bytes.Buffer) {
 	}
 }
 
-// Where names the step in errors and reports: by its node in the model file and its operator, or by its operator where it comes from
-// no node.
+// Where names the step in errors and reports: by its node in the model file and
+// its operator, or by its operator where it comes from no node.
 func (s Step) Where() string {
 	if s.Node == "" {
 		return s.Op
@@ -307,7 +311,8 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// FormatBytes writes a byte count the way the reports do: "512 B", "4.0 KiB", "6.89 MiB".
+// FormatBytes writes a byte count the way the reports do: "512 B", "4.0 KiB",
+// "6.89 MiB".
 func FormatBytes(n int64) string {
 	const unit = 1024
 	if n < unit {

@@ -2,9 +2,10 @@ package plan
 
 import "slices"
 
-// Validate reports the first contradiction in p: a number out of its range, a value outside its space, an id or call listed
-// twice, figures that do not add up. It proves nothing about the program; that is the work of package plan/check. The error
-// is an ErrDocument.
+// Validate reports the first contradiction in p: a number out of its range, a
+// value outside its space, an id or call listed twice, figures that do not add
+// up. It proves nothing about the program; that is the work of package
+// plan/check. The error is an ErrDocument.
 func (p *Plan) Validate() error {
 	if p.Format != Format {
 		return docErr("format: got %d, want %d", p.Format, Format)
@@ -61,8 +62,8 @@ func (p *Plan) validateSteps() error {
 	return nil
 }
 
-// LastTime returns the end of the run in half-steps: no life of the plan is longer. It leaves one step after the last for
-// what has to outlive it.
+// LastTime returns the end of the run in half-steps: no life of the plan is
+// longer. It leaves one step after the last for what has to outlive it.
 func (p *Plan) LastTime() Time { return Time(2*len(p.Steps) + 2) }
 
 func (p *Plan) validateValues() error {

@@ -1,4 +1,5 @@
-// Package python_test runs the tests of the Python client, so that `go test ./...` means them too.
+// Package python_test runs the tests of the Python client, so that `go test
+// ./...` means them too.
 package python_test
 
 import (
@@ -14,7 +15,8 @@ import (
 	"github.com/tenure-go/tenure/python/pythontest"
 )
 
-// groups is in how many processes the tests run beside one another: most of their time they wait for other processes.
+// groups is in how many processes the tests run beside one another: most of
+// their time they wait for other processes.
 const groups = 3
 
 // TestClient runs pytest.

@@ -8,7 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// ErrLimit is the error of a shape or layout that [SetLimit] leaves no room for.
+// ErrLimit is the error of a shape or layout that [SetLimit] leaves no room
+// for.
 var ErrLimit = errors.New("more shapes than allowed")
 
 // account counts the values in the tries of one interner. Only insertions and
@@ -42,7 +43,8 @@ func raise(peak *atomic.Int64, n int64) {
 	}
 }
 
-// evictDropped removes unreachable values and reports whether the limit allows another shape.
+// evictDropped removes unreachable values and reports whether the limit allows
+// another shape.
 func (a *account) evictDropped() bool {
 	return a.entries.Load() < a.limit.Load() || int64(a.collect()) < a.limit.Load()
 }
@@ -51,7 +53,8 @@ func (a *account) full() error {
 	return fmt.Errorf("shape: got one more than %d shapes and layouts in use, want at most the limit: %w", a.limit.Load(), ErrLimit)
 }
 
-// interner consists of the tries of shapes and layouts, with one account for both.
+// interner consists of the tries of shapes and layouts, with one account for
+// both.
 type interner struct {
 	account
 	shapes   trie[Shape]
@@ -118,7 +121,7 @@ func Stats() Statistics {
 // error is [ErrLimit]. Existing shapes stay, also under a lower bound.
 func SetLimit(entries int) { global.limit.Store(int64(max(entries, 0))) }
 
-// Clear removes all unreachable shapes and layouts now and returns the number of
-// entries left. Shapes in use stay valid and stay the one pointer for their
+// Clear removes all unreachable shapes and layouts now and returns the number
+// of entries left. Shapes in use stay valid and stay the one pointer for their
 // dimensions. Clear runs a collection.
 func Clear() int { return global.clear() }

@@ -17,8 +17,8 @@ import (
 // The benchmarks compare the trie with rivals: Benchmark/case/contender.
 // bench/shape runs them and prints the figures side by side.
 
-// of interns sizes: it finds or creates the shape and, as every caller does, reads
-// a field of it.
+// of interns sizes: it finds or creates the shape and, as every caller does,
+// reads a field of it.
 type of func(sizes []int) bool
 
 // contenders are the interners that accept any rank; each start makes an empty
@@ -66,7 +66,8 @@ func hits(b *testing.B, all [][]int) {
 	for _, c := range contenders {
 		b.Run(c.name, func(b *testing.B) { hit(b, all, c.start(), true) })
 	}
-	// The trie is as slow as this after one collection in eight, and before the first.
+	// The trie is as slow as this after one collection in eight, and before the
+	// first.
 	b.Run("trie, weak", func(b *testing.B) { hit(b, all, trie, false) })
 	runtime.KeepAlive(held)
 	runtime.KeepAlive(handles)
@@ -233,8 +234,8 @@ func fresh(rank int) []int {
 	return sizes
 }
 
-// BenchmarkMixed replays a program's stream of shapes, of which one in so many is
-// new, in several goroutines. It reports the wall-clock time per lookup.
+// BenchmarkMixed replays a program's stream of shapes, of which one in so many
+// is new, in several goroutines. It reports the wall-clock time per lookup.
 func BenchmarkMixed(b *testing.B) {
 	stream := models(b).stream(4096)
 	for _, test := range []struct {
@@ -325,7 +326,8 @@ func BenchmarkBytes(b *testing.B) {
 	}
 }
 
-// record is the size of the runtime's record for a weak pointer, outside of the heap.
+// record is the size of the runtime's record for a weak pointer, outside of the
+// heap.
 const record = 32
 
 func bytesEach(name string, start func() of, all [][]int) float64 {

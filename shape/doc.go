@@ -1,4 +1,5 @@
-// Package shape represents tensor shapes: interned, immutable, compared by pointer.
+// Package shape represents tensor shapes: interned, immutable, compared by
+// pointer.
 //
 //	image := shape.MustOf(1, 3, 224, 224)
 //	tokens, err := shape.FromDims(shape.Sym("batch"), shape.Sym("seq"), shape.N(96))

@@ -3,9 +3,10 @@ package shape
 // TestAllMost is the largest number of entries of which sweeps test all.
 const TestAllMost = testAllMost
 
-// Settle removes unreachable shapes and holds the others strongly, as values that
-// have survived some collections, or else weakly. They stay so until release is
-// called: in benchmarks a collection would change the case otherwise.
+// Settle removes unreachable shapes and holds the others strongly, as values
+// that have survived some collections, or else weakly. They stay so until
+// release is called: in benchmarks a collection would change the case
+// otherwise.
 func Settle(strongly bool) (release func()) {
 	Clear()
 	global.sweeping.Lock()
@@ -15,7 +16,8 @@ func Settle(strongly bool) (release func()) {
 	return global.sweeping.Unlock
 }
 
-// Pause waits for a running sweep and prevents others from starting until resume.
+// Pause waits for a running sweep and prevents others from starting until
+// resume.
 func Pause() (resume func()) {
 	global.sweeping.Lock()
 	return global.sweeping.Unlock

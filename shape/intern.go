@@ -97,7 +97,8 @@ func (in *interner) hashed(sizes []int, create bool) (*Shape, error) {
 	return in.missed(sizes, key, create)
 }
 
-// missed is static for a shape that was not found; the shape may have been moved meanwhile.
+// missed is static for a shape that was not found; the shape may have been
+// moved meanwhile.
 func (in *interner) missed(sizes []int, key uint64, create bool) (*Shape, error) {
 	if !create {
 		return in.shapes.lookup(sizes, key, isStatic(sizes)), nil

@@ -5,11 +5,11 @@ import "math/rand/v2"
 // maxPacked is the largest number of words that an exact key can have.
 const maxPacked = 8
 
-// keys computes the keys of the tables. The words of nearly every path are small
-// enough to be packed into one key. Such a key is exact: no other path of the
-// same length has it, so a lookup need not compare the value. Any other key is
-// a hash, and different paths may have the same one. Exact keys are odd, hashes
-// are even, and no key is 0.
+// keys computes the keys of the tables. The words of nearly every path are
+// small enough to be packed into one key. Such a key is exact: no other path of
+// the same length has it, so a lookup need not compare the value. Any other key
+// is a hash, and different paths may have the same one. Exact keys are odd,
+// hashes are even, and no key is 0.
 //
 // Both kinds are multiplied by random odd numbers of this process, which spread
 // them over all bits; tables use the upper bits.
@@ -77,8 +77,8 @@ func pack4(w *[4]int) (packed, all int) {
 // fit reports whether n words with these bits fit an exact key.
 func (k *keys) fit(all, words int) bool { return uint(all) < k.limits[words] }
 
-// scatter makes a key of packed words: it appends a 1 bit to them and multiplies
-// by the scale.
+// scatter makes a key of packed words: it appends a 1 bit to them and
+// multiplies by the scale.
 func (k *keys) scatter(packed int) uint64 {
 	key := (uint64(packed)<<1 | 1) * k.scale
 	// Both steps are invertible, so different words have different keys.

@@ -10,8 +10,8 @@ import (
 )
 
 // Layout is a static shape with one stride per dimension and flags. It is
-// interned: equal layouts are one *Layout. A nil or zero Layout has no shape and
-// is refused where a layout is required.
+// interned: equal layouts are one *Layout. A nil or zero Layout has no shape
+// and is refused where a layout is required.
 type Layout struct {
 	shape      *Shape
 	strides    []int
@@ -177,7 +177,8 @@ func (l *Layout) overlaps() bool {
 			axes = append(axes, axis{n, max(l.strides[i], -l.strides[i])})
 		}
 	}
-	// Sorted by stride, every axis must step over all elements that the smaller strides reach.
+	// Sorted by stride, every axis must step over all elements that the smaller
+	// strides reach.
 	for i := 1; i < len(axes); i++ {
 		for j := i; j > 0 && axes[j].stride < axes[j-1].stride; j-- {
 			axes[j], axes[j-1] = axes[j-1], axes[j]

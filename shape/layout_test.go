@@ -118,7 +118,8 @@ func TestLayoutString(t *testing.T) {
 	}
 }
 
-// Layouts that differ in a flag are different, and removing the flag returns the first.
+// Layouts that differ in a flag are different, and removing the flag returns
+// the first.
 func TestFlags(t *testing.T) {
 	s := shape.MustOf(3, 5)
 	row := shape.RowMajor(s)

@@ -70,7 +70,8 @@ func (m mix) many(n int) [][]int {
 	return all
 }
 
-// stream returns n shapes in random order, each as often as programs mention it.
+// stream returns n shapes in random order, each as often as programs mention
+// it.
 func (m mix) stream(n int) [][]int {
 	var all [][]int
 	for i, sizes := range m.sizes {

@@ -19,11 +19,13 @@ var ErrShape = errors.New("shape does not fit")
 // offsets of every valid tensor, and sums of them, fit an int.
 const maxElements = 1 << 58
 
-// weakBytes is the memory that the runtime needs for a weak pointer: a record and a word.
+// weakBytes is the memory that the runtime needs for a weak pointer: a record
+// and a word.
 const weakBytes = 48
 
-// Shape is an interned list of dimensions. Compare shapes with ==. A nil or zero Shape is not static, has no dimensions,
-// and is refused with ErrShape where a shape is required.
+// Shape is an interned list of dimensions. Compare shapes with ==. A nil or
+// zero Shape is not static, has no dimensions, and is refused with ErrShape
+// where a shape is required.
 type Shape struct {
 	sizes    []int                  // nil unless static; the row-major strides follow in the same array
 	dims     *[]Dim                 // nil when static
@@ -221,7 +223,8 @@ func toDims(sizes []int) []Dim {
 }
 
 // Size returns the size of dimension i, or -1 if the dimension is symbolic or
-// unknown or i is out of range. [Dim.Size] and [Dim.Symbol] distinguish these cases.
+// unknown or i is out of range. [Dim.Size] and [Dim.Symbol] distinguish these
+// cases.
 func (s *Shape) Size(i int) int {
 	if d := s.Dim(i); d.kind == sized {
 		return d.size
@@ -229,9 +232,10 @@ func (s *Shape) Size(i int) int {
 	return -1
 }
 
-// Sizes returns the sizes of a static shape, or nil for any other. If dimensions
-// may be symbolic or unknown, as those of a model's input, use [Shape.Size] or
-// [Shape.Dims]. The slice belongs to the shape; the caller must not write it.
+// Sizes returns the sizes of a static shape, or nil for any other. If
+// dimensions may be symbolic or unknown, as those of a model's input, use
+// [Shape.Size] or [Shape.Dims]. The slice belongs to the shape; the caller must
+// not write it.
 func (s *Shape) Sizes() []int {
 	if s == nil {
 		return nil
@@ -262,7 +266,8 @@ func (s *Shape) Strides() []int {
 	return s.sizes[len(s.sizes) : 2*len(s.sizes) : 2*len(s.sizes)]
 }
 
-// String returns the form that [Parse] parses, or "no shape" for a nil or zero shape.
+// String returns the form that [Parse] parses, or "no shape" for a nil or zero
+// shape.
 func (s *Shape) String() string {
 	if s == nil || s.isZero() {
 		return "no shape"

@@ -165,7 +165,8 @@ func TestShapesWithoutSizes(t *testing.T) {
 	shape.MustOf(-1)
 }
 
-// Nil and zero shapes and layouts are refused, and their methods return nothing.
+// Nil and zero shapes and layouts are refused, and their methods return
+// nothing.
 func TestNoShape(t *testing.T) {
 	for _, s := range []*shape.Shape{nil, {}} {
 		if s.IsStatic() || s.NumElements() != -1 || s.Rank() != 0 || s.Size(0) != -1 || len(s.Sizes()) != 0 || len(s.Dims()) != 0 || s.String() != "no shape" {
@@ -218,8 +219,8 @@ func refBroadcast(x, y shape.Dim) (results map[int]bool, possible bool) {
 	return results, len(results) > 0
 }
 
-// sizesOf returns sizes that stand for all others: zero, one, and several larger
-// ones, which are all the cases that the rule distinguishes.
+// sizesOf returns sizes that stand for all others: zero, one, and several
+// larger ones, which are all the cases that the rule distinguishes.
 func sizesOf(d shape.Dim) []int {
 	if n, ok := d.Size(); ok {
 		return []int{n}

@@ -18,8 +18,8 @@ type holding struct {
 	holders int
 }
 
-// take records that a goroutine uses the shape, and reports whether all goroutines
-// that use a shape with these sizes use the same one.
+// take records that a goroutine uses the shape, and reports whether all
+// goroutines that use a shape with these sizes use the same one.
 func (w *shadow) take(sizes [3]int, s *Shape) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

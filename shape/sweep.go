@@ -15,11 +15,12 @@ const (
 // watch runs a sweep after every collection, until the process ends.
 func watch(sweep func()) {
 	// The sentinel is unreachable at once, so its cleanup follows the next
-	// collection. It contains a pointer, because the runtime may put objects without
-	// pointers into one block with others.
+	// collection. It contains a pointer, because the runtime may put objects
+	// without pointers into one block with others.
 	sentinel := &struct{ _ *int }{}
 	runtime.AddCleanup(sentinel, func(sweep func()) {
-		// The sweep runs on its own goroutine, so other packages' cleanups do not wait for it.
+		// The sweep runs on its own goroutine, so other packages' cleanups do
+		// not wait for it.
 		go func() {
 			sweep()
 			watch(sweep)
@@ -36,8 +37,8 @@ const (
 	promote              // hold all values strongly
 )
 
-// sampled reports whether a value belongs to the sample. It uses bits of the key
-// that tables do not use.
+// sampled reports whether a value belongs to the sample. It uses bits of the
+// key that tables do not use.
 func sampled(key uint64) bool { return key>>32%sampleEvery == 0 }
 
 // begin reports whether a new value is held weakly until it has survived a
@@ -59,10 +60,10 @@ func (t *trie[T]) begin(l *leaf[T]) (weakly bool) {
 // from one sweep to the next. A value that is held strongly is found faster and
 // takes less memory. Therefore a value that survives a collection is held
 // strongly, and one sweep in testEvery makes values weak again: all values if
-// there are at most testAllMost, otherwise a sample. Sampled values that are held
-// weakly while other values are not are witnesses for those. When the number of
-// dead witnesses indicates more dead values than the slack allows, one sweep
-// makes all values weak.
+// there are at most testAllMost, otherwise a sample. Sampled values that are
+// held weakly while other values are not are witnesses for those. When the
+// number of dead witnesses indicates more dead values than the slack allows,
+// one sweep makes all values weak.
 //
 // New values are held strongly at first, except for witnesses. When many values
 // die, new values are held weakly until fewer die: values that survived a

@@ -88,9 +88,9 @@ func after(block, blocks int) int {
 	return block
 }
 
-// slotOf returns the slot of a block that has the key, if exactly one has it. It
-// computes the slot with bit operations: the compiler turns a conditional address
-// into a branch, which the processor could not predict.
+// slotOf returns the slot of a block that has the key, if exactly one has it.
+// It computes the slot with bit operations: the compiler turns a conditional
+// address into a branch, which the processor could not predict.
 func slotOf(key uint64, keys *[perBlock]atomic.Uint64) int {
 	return bit(keys[1].Load() == key) | bit(keys[2].Load() == key)<<1 | bit(keys[3].Load() == key)*3
 }
@@ -102,7 +102,8 @@ func bit(b bool) int {
 	return 0
 }
 
-// find returns the value with the key if exactly one has it, as is true of an exact key.
+// find returns the value with the key if exactly one has it, as is true of an
+// exact key.
 func (t *strongTable[T]) find(key uint64) *T {
 	if t == nil {
 		return nil
@@ -307,8 +308,8 @@ func (t *weakTable[T]) len() int {
 }
 
 // childTable finds a node's children by the class of the next word of the path.
-// It is immutable. A class without a child has the node itself, so that a lookup
-// needs no branch for a miss, which the processor could not predict.
+// It is immutable. A class without a child has the node itself, so that a
+// lookup needs no branch for a miss, which the processor could not predict.
 type childTable[T any] struct {
 	slots []*node[T] // by class; one slot if there are no children
 	mask  uint64

@@ -25,11 +25,11 @@ const (
 // class move into children, if a group is large enough. So prefixes are stored
 // once, and paths are as short as the limit permits.
 //
-// Readers take no lock and write nothing. They load the children of a node, then
-// its strong values, then its weak values. A writer holds the node's lock and
-// publishes tables in that order when values move down or from strong to weak.
-// When a value moves from weak to strong, a reader may miss it; it then searches
-// again under the lock.
+// Readers take no lock and write nothing. They load the children of a node,
+// then its strong values, then its weak values. A writer holds the node's lock
+// and publishes tables in that order when values move down or from strong to
+// weak. When a value moves from weak to strong, a reader may miss it; it then
+// searches again under the lock.
 //
 // A value is created, which takes time, under the stripe of its key instead of
 // the lock of its node: it is created once, and goroutines that create other
@@ -141,16 +141,16 @@ func (t *trie[T]) lock(words []int) *node[T] {
 	}
 }
 
-// lookup returns the interned value of a path that equals the given one, or nil.
-// It finds values that are being moved, too.
+// lookup returns the interned value of a path that equals the given one, or
+// nil. It finds values that are being moved, too.
 func (t *trie[T]) lookup(words []int, key uint64, same func(*T) bool) *T {
 	n := t.lock(words)
 	defer n.Unlock()
 	return n.search(key, same)
 }
 
-// intern returns the interned value of a path that equals the given one, or else
-// creates it. Callers have searched without a lock before.
+// intern returns the interned value of a path that equals the given one, or
+// else creates it. Callers have searched without a lock before.
 func (t *trie[T]) intern(words []int, same func(*T) bool, create func() *T) (*T, error) {
 	key := t.keys.of(words)
 	mu := &t.making[key>>32%stripes].Mutex
@@ -210,7 +210,8 @@ func (t *trie[T]) settle(n *node[T]) {
 	if n.level > 0 && !n.gone {
 		bytes += int(unsafe.Sizeof(*n))
 	}
-	// The root and its table of children exist from the start, so they do not count.
+	// The root and its table of children exist from the start, so they do not
+	// count.
 	if children := n.children.Load(); n.level > 0 && !n.gone || len(children.list) > 0 {
 		bytes += children.bytes()
 	}
@@ -218,8 +219,8 @@ func (t *trie[T]) settle(n *node[T]) {
 	n.bytes = bytes
 }
 
-// burst moves values of a node above its limit into children. The node is locked
-// or not yet published.
+// burst moves values of a node above its limit into children. The node is
+// locked or not yet published.
 func (t *trie[T]) burst(n *node[T]) {
 	live, d := n.weak.Load().live(nil)
 	t.account.drop(d.all)
@@ -240,12 +241,14 @@ func (t *trie[T]) burst(n *node[T]) {
 	t.fill(n, &stay, children)
 }
 
-// group is a set of values of a node, for instance those whose next words have the same class.
+// group is a set of values of a node, for instance those whose next words have
+// the same class.
 type group[T any] struct{ strong, weak []leaf[T] }
 
 func (g *group[T]) len() int { return len(g.strong) + len(g.weak) }
 
-// split groups values by the class of their word at the level; nil if their paths end there.
+// split groups values by the class of their word at the level; nil if their
+// paths end there.
 func (t *trie[T]) split(level int, all *group[T]) map[int]*group[T] {
 	groups := map[int]*group[T]{}
 	of := func(l leaf[T]) *group[T] {

@@ -30,8 +30,8 @@ func unlocked(in *interner, sizes []int) *Shape {
 	return in.shapes.find(sizes).search(in.shapes.keys.of(sizes), isStatic(sizes))
 }
 
-// colliding returns an interner in which all keys, child classes and stripes are
-// equal.
+// colliding returns an interner in which all keys, child classes and stripes
+// are equal.
 func colliding() *interner {
 	in := newInterner()
 	in.shapes.keys, in.layouts.keys = keys{}, keys{} // no key is exact either
@@ -41,7 +41,8 @@ func colliding() *interner {
 	return in
 }
 
-// collidingUnlessExact returns an interner in which all keys are equal but the exact ones.
+// collidingUnlessExact returns an interner in which all keys are equal but the
+// exact ones.
 func collidingUnlessExact() *interner {
 	in := crowded()
 	in.shapes.keys.scales = [maxLevels + 1]uint64{}
@@ -148,9 +149,9 @@ func TestTrieAgainstMap(t *testing.T) {
 	}
 }
 
-// loneBytes returns the memory of the path to the only shape of an interner: the
-// shape, a table for it, and the nodes above it, each with one child. The number
-// of nodes depends on the classes of the words, which are random.
+// loneBytes returns the memory of the path to the only shape of an interner:
+// the shape, a table for it, and the nodes above it, each with one child. The
+// number of nodes depends on the classes of the words, which are random.
 func loneBytes(t *testing.T, in *interner, s *Shape) int64 {
 	t.Helper()
 	n := &in.shapes.roots[len(s.sizes)]

@@ -11,17 +11,21 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// TestAllocationsOfHandOver counts the objects that a hand-over allocates when one like it was made before: none in the owner's
-// process, in the consumer's the results of Receive, and none with ReceiveInto. Here both are this process. The consumer's credit
-// of one makes each offer wait for the release of the tensor before, and read it.
+// TestAllocationsOfHandOver counts the objects that a hand-over allocates when
+// one like it was made before: none in the owner's process, in the consumer's
+// the results of Receive, and none with ReceiveInto. Here both are this
+// process. The consumer's credit of one makes each offer wait for the release
+// of the tensor before, and read it.
 func TestAllocationsOfHandOver(t *testing.T) {
 	if invariant.Enabled {
 		t.Skip("this build notes where buffers and handles are made")
 	}
 	skipElsewhere(t)
-	// The Received, its Tensor, and of package memory the Buffer, its counters, and two objects that the runtime makes when a
-	// cleanup is attached to the Buffer. They are reused only where the caller asks for it, by ReceiveInto: otherwise a pointer that
-	// the caller kept to one would refer to another tensor.
+	// The Received, its Tensor, and of package memory the Buffer, its counters,
+	// and two objects that the runtime makes when a cleanup is attached to the
+	// Buffer. They are reused only where the caller asks for it, by
+	// ReceiveInto: otherwise a pointer that the caller kept to one would refer
+	// to another tensor.
 	const received = 6
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -75,8 +79,8 @@ func TestAllocationsOfHandOver(t *testing.T) {
 	}
 }
 
-// objects counts the objects that are made while f runs n times: all of them, where testing.AllocsPerRun rounds down to whole ones
-// per run.
+// objects counts the objects that are made while f runs n times: all of them,
+// where testing.AllocsPerRun rounds down to whole ones per run.
 func objects(n int, f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -87,7 +91,8 @@ func objects(n int, f func()) uint64 {
 	return after.Mallocs - before.Mallocs
 }
 
-// byName is connected for peers of which one listens and the other dials: then the socket of one has a name.
+// byName is connected for peers of which one listens and the other dials: then
+// the socket of one has a name.
 func byName(t testing.TB, oa, ob *Owner) (a, b *Peer) {
 	t.Helper()
 	dir := InDir(ok(os.MkdirTemp(t.TempDir(), ""))(t)) // a private folder

@@ -52,9 +52,11 @@ const (
 	hugePage   = 2 << 20
 )
 
-// Alloc returns a buffer in an arena; a tensor that [tensor.Make] makes there is offered without a copy. Its contents
-// are undefined. When the limit is reached, or no memory is left for another arena, Alloc returns empty arenas to the
-// system and lets the collector find dropped buffers before it fails with tensor.ErrLimit.
+// Alloc returns a buffer in an arena; a tensor that [tensor.Make] makes there
+// is offered without a copy. Its contents are undefined. When the limit is
+// reached, or no memory is left for another arena, Alloc returns empty arenas
+// to the system and lets the collector find dropped buffers before it fails
+// with tensor.ErrLimit.
 func (o *Owner) Alloc(bytes int) (*memory.Buffer, error) {
 	if bytes < 0 || bytes > math.MaxInt-hugePage {
 		return nil, fmt.Errorf("share: allocate: got %d bytes, want 0 to %d", bytes, math.MaxInt-hugePage)
@@ -108,7 +110,8 @@ func (o *Owner) occupy(a *arena, s *span, bytes int) *block {
 	return b
 }
 
-// takeNew creates an arena for the block, and first makes room for the arena if necessary.
+// takeNew creates an arena for the block, and first makes room for the arena if
+// necessary.
 func (o *Owner) takeNew(bytes int) (b *block, err error) {
 	o.grow.Lock()
 	defer o.grow.Unlock()
@@ -147,8 +150,9 @@ func (o *Owner) takeNew(bytes int) (b *block, err error) {
 	return b, err
 }
 
-// takeBack returns a retired arena with room for a block of that size to use. A peer that has not answered RETIRE keeps the pages
-// allocated but holds nothing in the arena. The arena gets a new id, so it is a new arena for all peers.
+// takeBack returns a retired arena with room for a block of that size to use. A
+// peer that has not answered RETIRE keeps the pages allocated but holds nothing
+// in the arena. The arena gets a new id, so it is a new arena for all peers.
 func (o *Owner) takeBack(size int) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -251,8 +255,9 @@ func newArenaID() uint64 {
 
 func addressOf(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 
-// retireEmpty retires the arenas without blocks, tells the peers, and returns the number of their bytes. The caller has o.mu, and
-// calls giveBack after releasing it.
+// retireEmpty retires the arenas without blocks, tells the peers, and returns
+// the number of their bytes. The caller has o.mu, and calls giveBack after
+// releasing it.
 func (o *Owner) retireEmpty() (bytes int64) {
 	o.arenas = slices.DeleteFunc(o.arenas, func(a *arena) bool {
 		if len(a.blocks) > 0 {
@@ -268,9 +273,11 @@ func (o *Owner) retireEmpty() (bytes int64) {
 	return bytes
 }
 
-// giveBack returns the retired arenas that no peer has mapped to the system. The pages of a mapped arena exist regardless of this
-// process, so they still count, here and in the statistics of package memory. If only disconnected peers have the arena mapped, its
-// bytes move to their accounts, as far as these have room. The caller does not have o.mu.
+// giveBack returns the retired arenas that no peer has mapped to the system.
+// The pages of a mapped arena exist regardless of this process, so they still
+// count, here and in the statistics of package memory. If only disconnected
+// peers have the arena mapped, its bytes move to their accounts, as far as
+// these have room. The caller does not have o.mu.
 func (o *Owner) giveBack() {
 	o.mu.Lock()
 	var over []*arena
@@ -310,14 +317,16 @@ func (o *Owner) tellReturn() {
 	}
 }
 
-// An allocation that finds no room waits up to patient for peers to unmap retired arenas, which a running peer does at once, and up
-// to moment for releases that may be on their way.
+// An allocation that finds no room waits up to patient for peers to unmap
+// retired arenas, which a running peer does at once, and up to moment for
+// releases that may be on their way.
 const (
 	patient = time.Second
 	moment  = 10 * time.Millisecond
 )
 
-// awaitReturn waits until returned is closed, which means that bytes were returned. It returns false if none will be, or at the end of the wait.
+// awaitReturn waits until returned is closed, which means that bytes were
+// returned. It returns false if none will be, or at the end of the wait.
 func (o *Owner) awaitReturn(ctx context.Context, returned <-chan struct{}) bool {
 	o.mu.Lock()
 	most := time.Duration(0)

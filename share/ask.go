@@ -81,7 +81,8 @@ func (p *Peer) question(ctx context.Context, k kind, body func([]byte) []byte) (
 	return reply{}, fmt.Errorf("%s does not answer: %w", p.who(), err)
 }
 
-// answer delivers a reply to the goroutine that asked. With more, another part of a text follows.
+// answer delivers a reply to the goroutine that asked. With more, another part
+// of a text follows.
 func (p *Peer) answer(request uint32, r reply, more bool) error {
 	p.mu.Lock()
 	a := p.asks[request]
@@ -124,7 +125,8 @@ func (p *Peer) answer(request uint32, r reply, more bool) error {
 	return nil
 }
 
-// add appends a part of a text, unless the budget has no room for it or for an earlier part.
+// add appends a part of a text, unless the budget has no room for it or for an
+// earlier part.
 func (a *ask) add(of *account, part []byte) {
 	if a.tooMuch != nil {
 		return
@@ -212,7 +214,8 @@ func (p *Peer) handleQuestion(h header, body []byte) error {
 	return nil
 }
 
-// serve answers a question on a goroutine of its own, because the answer may have to wait, if the budget has room for it.
+// serve answers a question on a goroutine of its own, because the answer may
+// have to wait, if the budget has room for it.
 func (p *Peer) serve(h header, answer func()) {
 	cost := int64(questionBytes)
 	if h.kind == kindList {
@@ -230,7 +233,8 @@ func (p *Peer) serve(h header, answer func()) {
 	}()
 }
 
-// Memory of an answer in progress: a stack and a packet, and for LIST the text of a page.
+// Memory of an answer in progress: a stack and a packet, and for LIST the text
+// of a page.
 const (
 	questionBytes = 16 << 10
 	listBytes     = 256 << 10
@@ -244,7 +248,8 @@ func (p *Peer) no(request uint32, code uint32, why string) {
 	})
 }
 
-// noBecause answers a question with an error. A connection that is ending answers nothing: its end is the answer.
+// noBecause answers a question with an error. A connection that is ending
+// answers nothing: its end is the answer.
 func (p *Peer) noBecause(request uint32, err error) {
 	code := notSupported
 	switch {
@@ -267,8 +272,10 @@ func noError(code uint32, why string) error {
 	return fmt.Errorf("%w: %s", kind, why)
 }
 
-// Publish makes x available to peers under a name until it is withdrawn or the owner is closed. A tensor outside of the arenas is
-// copied into one now. The caller keeps x. Its bytes are never written again once a peer has received them.
+// Publish makes x available to peers under a name until it is withdrawn or the
+// owner is closed. A tensor outside of the arenas is copied into one now. The
+// caller keeps x. Its bytes are never written again once a peer has received
+// them.
 func (o *Owner) Publish(name string, x *tensor.Tensor) error {
 	if len(name) < 1 || len(name) > maxName || !utf8.ValidString(name) {
 		return fmt.Errorf("share publish: got the name %q, want 1 to %d bytes of UTF-8", name, maxName)
@@ -296,7 +303,8 @@ func (o *Owner) Publish(name string, x *tensor.Tensor) error {
 	return fmt.Errorf("share publish %q: the name is taken: %w", name, ErrRefused)
 }
 
-// inArena returns a tensor of x's elements in the owner's arenas: a view of x, or a copy if x is elsewhere.
+// inArena returns a tensor of x's elements in the owner's arenas: a view of x,
+// or a copy if x is elsewhere.
 func (o *Owner) inArena(x *tensor.Tensor) (*tensor.Tensor, error) {
 	buf, _, err := x.Hold()
 	if err != nil {
@@ -316,7 +324,8 @@ func (o *Owner) inArena(x *tensor.Tensor) (*tensor.Tensor, error) {
 	return c, err
 }
 
-// Withdraw removes a published name, and reports whether it existed. Peers that received the tensor keep it.
+// Withdraw removes a published name, and reports whether it existed. Peers that
+// received the tensor keep it.
 func (o *Owner) Withdraw(name string) bool {
 	if o.none() {
 		return false
@@ -383,9 +392,11 @@ func (p *Peer) Get(ctx context.Context, name string) (*Received, error) {
 	return p.deliver(r.arrival)
 }
 
-// Ticket requests a ticket for a received tensor from its owner. Another peer of that owner can claim the tensor with the ticket,
-// also after this peer has released it. The ticket counts against this peer's credits until it is claimed or cancelled, and ends with
-// this process. A tensor that came inside a message has no ticket; offer it instead.
+// Ticket requests a ticket for a received tensor from its owner. Another peer
+// of that owner can claim the tensor with the ticket, also after this peer has
+// released it. The ticket counts against this peer's credits until it is
+// claimed or cancelled, and ends with this process. A tensor that came inside a
+// message has no ticket; offer it instead.
 func (r *Received) Ticket(ctx context.Context) (Ticket, error) {
 	if r == nil || r.Tensor == nil {
 		return Ticket{}, fmt.Errorf("share ticket: got %w", tensor.ErrNoTensor)

@@ -11,7 +11,8 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// TestManyQuestions: any number of goroutines may ask one peer, however fast it answers.
+// TestManyQuestions: any number of goroutines may ask one peer, however fast it
+// answers.
 func TestManyQuestions(t *testing.T) {
 	a, b := twoEnds(t)
 	x := build(t, a.o, 4)
@@ -44,7 +45,8 @@ func TestManyQuestions(t *testing.T) {
 	}
 }
 
-// TestQuestionsWaitForTheirTurn: a peer that does not answer holds up further questions until their contexts end.
+// TestQuestionsWaitForTheirTurn: a peer that does not answer holds up further
+// questions until their contexts end.
 func TestQuestionsWaitForTheirTurn(t *testing.T) {
 	_, b := twoEnds(t)
 	var asked sync.WaitGroup
@@ -82,7 +84,8 @@ func TestLargeState(t *testing.T) {
 	mustRelease(t, xs...)
 }
 
-// TestOwnTicket: a ticket that its minter claims becomes its lease, without another credit.
+// TestOwnTicket: a ticket that its minter claims becomes its lease, without
+// another credit.
 func TestOwnTicket(t *testing.T) {
 	a, b := twoEnds(t, WithCredits(2, 1<<20))
 	x := build(t, a.o, 32)
@@ -101,7 +104,8 @@ func TestOwnTicket(t *testing.T) {
 	mustRelease(t, r.Tensor, got.Tensor)
 }
 
-// TestAllocWhileClosing: an arena that is made while the owner is closed goes back.
+// TestAllocWhileClosing: an arena that is made while the owner is closed goes
+// back.
 func TestAllocWhileClosing(t *testing.T) {
 	skipElsewhere(t)
 	checkDescriptors(t)

@@ -9,8 +9,9 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// BenchmarkHandOver offers a tensor, receives and releases it, and waits until the lease is back, beside a round trip of small
-// packets over the same kind of socket. Both ends are in this process.
+// BenchmarkHandOver offers a tensor, receives and releases it, and waits until
+// the lease is back, beside a round trip of small packets over the same kind of
+// socket. Both ends are in this process.
 func BenchmarkHandOver(b *testing.B) {
 	skipElsewhere(b)
 	b.Run("socket", func(b *testing.B) {

@@ -11,13 +11,17 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// The resources that peers can make this process spend are bounded for the process as a whole, over all of its owners, and divided
-// between peer processes, not connections: a process may have at most as much of each resource as it leaves free. One process alone can
-// get half of the budget, each of n greedy ones 1/(n+1), and a newcomer finds as much free. (These are the dynamic thresholds of
-// Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory packet switches", 1998.) Hand-overs are not counted, only
-// connections, arenas, and messages that wait to be read.
+// The resources that peers can make this process spend are bounded for the
+// process as a whole, over all of its owners, and divided between peer
+// processes, not connections: a process may have at most as much of each
+// resource as it leaves free. One process alone can get half of the budget,
+// each of n greedy ones 1/(n+1), and a newcomer finds as much free. (These are
+// the dynamic thresholds of Choudhury and Hahne, "Dynamic queue length
+// thresholds for shared-memory packet switches", 1998.) Hand-overs are not
+// counted, only connections, arenas, and messages that wait to be read.
 
-// Budget bounds the resources that all peers together can make this process spend. One peer process gets at most half of each.
+// Budget bounds the resources that all peers together can make this process
+// spend. One peer process gets at most half of each.
 type Budget struct {
 	Connections int   // accepted by listeners; each takes a descriptor
 	Arenas      int   // of peers, mapped or not; each file is mapped once
@@ -38,8 +42,10 @@ const (
 
 var resourceNames = [resources]string{"connections", "arenas", "bytes of arenas", "bytes of messages that wait"}
 
-// processID is a peer process as the kernel names it. A process without a number in this namespace, or with the number of this process
-// (the kernel reports that of the maker for both ends of a socket pair), is identified by the instance that it states.
+// processID is a peer process as the kernel names it. A process without a
+// number in this namespace, or with the number of this process (the kernel
+// reports that of the maker for both ends of a socket pair), is identified by
+// the instance that it states.
 type processID struct {
 	pid      int
 	instance Instance
@@ -61,7 +67,8 @@ type account struct {
 	free  time.Time           // rests have paid for the work until this time
 }
 
-// mappedFile is an arena of another process. It is mapped once, however often it is announced.
+// mappedFile is an arena of another process. It is mapped once, however often
+// it is announced.
 type mappedFile struct {
 	id    osmem.FileID
 	data  []byte
@@ -98,10 +105,12 @@ func defaultBudget() Budget {
 	return Budget{Connections: max(descriptors/2, fewestFiles), Arenas: min(mostArenas, max(maps/8, fewestFiles)), Mapped: mostMapped, Memory: mostMemory}
 }
 
-// SetBudget bounds the resources that the peers of all owners together can make this process spend, and returns the previous bounds.
-// A bound of 0 or less keeps the previous one. Resources in use are not taken back. The defaults are half of the process's limit of
-// descriptors, 8,192 arenas or an eighth of the mappings that the system allows (vm.max_map_count), 32 TiB of addresses and 256 MiB
-// of memory.
+// SetBudget bounds the resources that the peers of all owners together can make
+// this process spend, and returns the previous bounds. A bound of 0 or less
+// keeps the previous one. Resources in use are not taken back. The defaults are
+// half of the process's limit of descriptors, 8,192 arenas or an eighth of the
+// mappings that the system allows (vm.max_map_count), 32 TiB of addresses and
+// 256 MiB of memory.
 func SetBudget(b Budget) Budget {
 	h := processBudget()
 	h.mu.Lock()
@@ -115,7 +124,8 @@ func SetBudget(b Budget) Budget {
 	return Budget{Connections: int(l[connections]), Arenas: int(l[arenas]), Mapped: l[mappedBytes], Memory: l[memoryBytes]}
 }
 
-// open returns the account of a process for one more connection; close closes it for that connection.
+// open returns the account of a process for one more connection; close closes
+// it for that connection.
 func (h *ledger) open(id processID) *account {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -135,14 +145,16 @@ func (h *ledger) close(a *account) {
 	h.forget(a)
 }
 
-// forget removes an account without connections and resources. The caller has h.mu.
+// forget removes an account without connections and resources. The caller has
+// h.mu.
 func (h *ledger) forget(a *account) {
 	if a.peers == 0 && a.used == [resources]int64{} && h.accounts[a.id] == a {
 		delete(h.accounts, a.id)
 	}
 }
 
-// charge takes n of a resource. It fails with an error that matches tensor.ErrLimit.
+// charge takes n of a resource. It fails with an error that matches
+// tensor.ErrLimit.
 func (h *ledger) charge(a *account, r resource, n int64) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -159,7 +171,8 @@ func (h *ledger) take(a *account, r resource, n int64) error {
 	return nil
 }
 
-// force takes n of a resource regardless of the budget, for this program's own choices; a negative n returns it.
+// force takes n of a resource regardless of the budget, for this program's own
+// choices; a negative n returns it.
 func (h *ledger) force(a *account, r resource, n int64) {
 	a.used[r] += n
 	h.used[r] += n
@@ -172,8 +185,9 @@ func (h *ledger) giveBack(a *account, r resource, n int64) {
 	h.forget(a)
 }
 
-// pace records time that was spent on a process's requests outside of hand-overs, and returns how long to rest before more of them:
-// all connections of a process together get a quarter of a processor. Short rests accumulate.
+// pace records time that was spent on a process's requests outside of
+// hand-overs, and returns how long to rest before more of them: all connections
+// of a process together get a quarter of a processor. Short rests accumulate.
 func (h *ledger) pace(a *account, spent time.Duration) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -195,7 +209,8 @@ const (
 	longRest  = 20 * time.Millisecond
 )
 
-// mapFile maps an arena of a process, once for all of its announcements. Each announcement is charged; the bytes are charged once per process.
+// mapFile maps an arena of a process, once for all of its announcements. Each
+// announcement is charged; the bytes are charged once per process.
 func (h *ledger) mapFile(a *account, fd, size int) (*mappedFile, error) {
 	id, err := osmem.SharedID(fd)
 	if err != nil {
@@ -241,7 +256,8 @@ func (h *ledger) find(a *account, id osmem.FileID, fd, size int) (*mappedFile, e
 	return f, nil
 }
 
-// unmapFile ends one announcement. The last one of all processes unmaps the file.
+// unmapFile ends one announcement. The last one of all processes unmaps the
+// file.
 func (h *ledger) unmapFile(a *account, f *mappedFile) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -259,8 +275,9 @@ func (h *ledger) unmapFile(a *account, f *mappedFile) error {
 	return osmem.Unmap(f.data)
 }
 
-// reserve is the part of the memory budget that one connection has for waiting packets. It grows in steps, so that the ledger is
-// seldom locked; the first bytes are free. The mutex that guards the packets guards it too.
+// reserve is the part of the memory budget that one connection has for waiting
+// packets. It grows in steps, so that the ledger is seldom locked; the first
+// bytes are free. The mutex that guards the packets guards it too.
 type reserve struct{ bytes int }
 
 const (

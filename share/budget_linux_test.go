@@ -19,7 +19,8 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// The tests of this file let peers take all that they can get from one process, and want the process and others of its peers to go on.
+// The tests of this file let peers take all that they can get from one process,
+// and want the process and others of its peers to go on.
 
 // spent returns the resources that peers have now.
 func spent() [resources]int64 {
@@ -68,14 +69,16 @@ func announceTo(t *testing.T, socket int, id uint64, s *osmem.Shared) bool {
 	return kind(packet[0]) == kindMapped
 }
 
-// mapsOf counts the mappings of a memfd in this process, the one of its maker included.
+// mapsOf counts the mappings of a memfd in this process, the one of its maker
+// included.
 func mapsOf(t *testing.T, name string) int {
 	t.Helper()
 	return strings.Count(string(ok(os.ReadFile("/proc/self/maps"))(t)), "memfd:"+name)
 }
 
-// TestOneFileIsMappedOnce: many connections that announce one memfd again and again cost one mapping, and one process's share
-// of the arenas that may be known here. Others get theirs.
+// TestOneFileIsMappedOnce: many connections that announce one memfd again and
+// again cost one mapping, and one process's share of the arenas that may be
+// known here. Others get theirs.
 func TestOneFileIsMappedOnce(t *testing.T) {
 	checkLedger(t)
 	a, b := twoEnds(t) // an honest pair
@@ -105,7 +108,8 @@ func TestOneFileIsMappedOnce(t *testing.T) {
 	mustRelease(t, x, receive(t, b).Tensor)
 }
 
-// TestManyFilesOfOneProcess: as many mappings as the budget has, shared out by process and not by connection.
+// TestManyFilesOfOneProcess: as many mappings as the budget has, shared out by
+// process and not by connection.
 func TestManyFilesOfOneProcess(t *testing.T) {
 	checkLedger(t)
 	a, b := twoEnds(t)
@@ -144,7 +148,8 @@ func TestManyFilesOfOneProcess(t *testing.T) {
 
 var resident = regexp.MustCompile(`(?m)^Rss: +(\d+) kB`)
 
-// residentOf returns the bytes of the read-only mapping of a memfd that have page tables.
+// residentOf returns the bytes of the read-only mapping of a memfd that have
+// page tables.
 func residentOf(t *testing.T, name string) int {
 	t.Helper()
 	for _, part := range regexp.MustCompile(`(?m)^[0-9a-f]+-[0-9a-f]+ `).Split(string(ok(os.ReadFile("/proc/self/smaps"))(t)), -1) {
@@ -156,7 +161,8 @@ func residentOf(t *testing.T, name string) int {
 	return 0
 }
 
-// TestPagesAreMappedByNeed: an arena that is announced costs address space, a tensor in it the page tables of its block.
+// TestPagesAreMappedByNeed: an arena that is announced costs address space, a
+// tensor in it the page tables of its block.
 func TestPagesAreMappedByNeed(t *testing.T) {
 	skipElsewhere(t)
 	memorytest.Check(t)
@@ -186,7 +192,8 @@ func TestPagesAreMappedByNeed(t *testing.T) {
 	}
 }
 
-// TestMemoryOfMessages: messages that are not received are bounded for all connections together.
+// TestMemoryOfMessages: messages that are not received are bounded for all
+// connections together.
 func TestMemoryOfMessages(t *testing.T) {
 	checkLedger(t)
 	a, b := twoEnds(t)
@@ -234,7 +241,8 @@ func TestMemoryOfMessages(t *testing.T) {
 	}
 }
 
-// TestMemoryOfQuestions: questions that the budget has no room for are answered by NO, and others are answered.
+// TestMemoryOfQuestions: questions that the budget has no room for are answered
+// by NO, and others are answered.
 func TestMemoryOfQuestions(t *testing.T) {
 	checkLedger(t)
 	a, b := twoEnds(t)
@@ -242,7 +250,8 @@ func TestMemoryOfQuestions(t *testing.T) {
 	victim := ok(NewOwner())(t)
 	defer victim.Close()
 	p, socket := bareEnd(t, victim)
-	// It reads nothing: so an answer that is being made cannot go, if the queue is full.
+	// It reads nothing: so an answer that is being made cannot go, if the queue
+	// is full.
 	if err := p.s.raw.Control(func(fd uintptr) { unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF, 1) }); err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +286,8 @@ func TestMemoryOfQuestions(t *testing.T) {
 	}
 }
 
-// TestConnectionsOfOneProcess: a process that dials without end leaves room for others.
+// TestConnectionsOfOneProcess: a process that dials without end leaves room for
+// others.
 func TestConnectionsOfOneProcess(t *testing.T) {
 	skipElsewhere(t)
 	memorytest.Check(t)

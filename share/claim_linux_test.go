@@ -9,8 +9,9 @@ import (
 	"github.com/tenure-go/tenure/share"
 )
 
-// TestClaimKeepsItsArena: a ticket that is cancelled while the claimer maps the arena takes the block with it only when the
-// claimer has answered, so the arena cannot be given back under it.
+// TestClaimKeepsItsArena: a ticket that is cancelled while the claimer maps the
+// arena takes the block with it only when the claimer has answered, so the
+// arena cannot be given back under it.
 func TestClaimKeepsItsArena(t *testing.T) {
 	memorytest.Check(t)
 	o, err := share.NewOwner()

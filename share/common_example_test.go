@@ -8,7 +8,8 @@ import (
 	"github.com/tenure-go/tenure/share"
 )
 
-// Every process that runs this reads the same table in the same memory; the first one computes it.
+// Every process that runs this reads the same table in the same memory; the
+// first one computes it.
 func ExampleCommon() {
 	const n = 1 << 16
 	key := share.Key(sha256.Sum256([]byte("squares modulo 251, 65536 bytes")))

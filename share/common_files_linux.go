@@ -14,7 +14,8 @@ import (
 	"github.com/tenure-go/tenure/internal/ended"
 )
 
-// commonFolder returns the folder of the locks and sockets of common bytes, and creates it if it is missing.
+// commonFolder returns the folder of the locks and sockets of common bytes, and
+// creates it if it is missing.
 func commonFolder(opts []Option) (string, error) {
 	dir, err := resolve(opts)
 	if err != nil {
@@ -38,7 +39,8 @@ func userFolder() string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("tenure-%d", os.Geteuid()))
 }
 
-// privateFolder creates a folder if it is missing, and refuses one that other users may enter.
+// privateFolder creates a folder if it is missing, and refuses one that other
+// users may enter.
 func privateFolder(dir string) (string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
@@ -92,7 +94,8 @@ func tryLock(path string) (*fileLock, error) {
 	return nil, errors.Join(err, fs.ErrNotExist, unix.Close(fd))
 }
 
-// takeLock takes the lock of a file without waiting, and creates the file if it is missing; nil if another process has the lock.
+// takeLock takes the lock of a file without waiting, and creates the file if it
+// is missing; nil if another process has the lock.
 func takeLock(path string) (*fileLock, error) {
 	for {
 		fd, err := openLock(path)
@@ -132,7 +135,8 @@ func openLock(path string) (int, error) {
 	}
 }
 
-// waitForLock waits in the kernel, without polling. If ctx ends first, the descriptor is closed as soon as the lock is acquired.
+// waitForLock waits in the kernel, without polling. If ctx ends first, the
+// descriptor is closed as soon as the lock is acquired.
 func waitForLock(ctx context.Context, fd int) error {
 	if err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB); err == nil {
 		return nil
@@ -179,7 +183,8 @@ func (l *fileLock) removeWithout(folder, name string) {
 	l.unlock()
 }
 
-// socketsOf lists the sockets of the copy of that name, or of all copies if it is empty.
+// socketsOf lists the sockets of the copy of that name, or of all copies if it
+// is empty.
 func socketsOf(folder, name string) (paths []string) {
 	entries, _ := os.ReadDir(folder) // a folder that cannot be read has no sockets
 	for _, e := range entries {
@@ -190,7 +195,8 @@ func socketsOf(folder, name string) (paths []string) {
 	return paths
 }
 
-// removeStale removes the files of killed processes, for copies that no process has.
+// removeStale removes the files of killed processes, for copies that no process
+// has.
 func removeStale(folder string) {
 	entries, _ := os.ReadDir(folder)
 	for _, e := range entries {

@@ -19,14 +19,18 @@ import (
 	"github.com/tenure-go/tenure/memory"
 )
 
-// A copy has a lock and, for each process that has it mapped, a socket that sends its descriptor. A process that looks for the
-// copy holds the lock until it has one and its own socket listens. So one process at a time makes a copy, and if no socket
-// answers, no process has one. The kernel ends both with a process: a dead process holds no lock and listens on nothing. Its
-// empty files stay, and the next process that makes a copy removes them.
+// A copy has a lock and, for each process that has it mapped, a socket that
+// sends its descriptor. A process that looks for the copy holds the lock until
+// it has one and its own socket listens. So one process at a time makes a copy,
+// and if no socket answers, no process has one. The kernel ends both with a
+// process: a dead process holds no lock and listens on nothing. Its empty files
+// stay, and the next process that makes a copy removes them.
 
 const (
-	// silence is how long a holder may take to answer. A stopped holder does not answer. A holder that is ready to run on a suspended or
-	// overloaded machine may take stretch times as long, because giving up on it makes a second copy.
+	// silence is how long a holder may take to answer. A stopped holder does
+	// not answer. A holder that is ready to run on a suspended or overloaded
+	// machine may take stretch times as long, because giving up on it makes a
+	// second copy.
 	silence = time.Second
 	stretch = 10
 
@@ -69,7 +73,8 @@ func common(ctx context.Context, key Key, size int, label string, fill func([]by
 	return b, made, nil
 }
 
-// commonCopy is a copy that this process has mapped. It sends the descriptor to processes that request it.
+// commonCopy is a copy that this process has mapped. It sends the descriptor to
+// processes that request it.
 type commonCopy struct {
 	folder, name string
 	key          Key
@@ -110,7 +115,8 @@ func (c *commonCopy) make(size int, fill func([]byte) error) error {
 	return nil
 }
 
-// find maps the copy of another process. A holder that does not answer, or answers with something else, is skipped.
+// find maps the copy of another process. A holder that does not answer, or
+// answers with something else, is skipped.
 func (c *commonCopy) find(ctx context.Context, size int) bool {
 	for _, path := range socketsOf(c.folder, c.name) {
 		fd, n, err := requestFrom(ctx, path, c.key)
@@ -188,7 +194,8 @@ func (c *commonCopy) serve() {
 	}
 }
 
-// send sends the descriptor. It is one packet into an empty queue, so it does not block.
+// send sends the descriptor. It is one packet into an empty queue, so it does
+// not block.
 func (c *commonCopy) send(conn *net.UnixConn) error {
 	s, err := wrapSocket(conn)
 	if err != nil {
@@ -205,7 +212,8 @@ func (c *commonCopy) send(conn *net.UnixConn) error {
 	return s.send(packet, c.fd, false)
 }
 
-// requestFrom returns the descriptor of the copy that a holder sends, and its size as the holder states it.
+// requestFrom returns the descriptor of the copy that a holder sends, and its
+// size as the holder states it.
 func requestFrom(ctx context.Context, path string, key Key) (fd, size int, err error) {
 	h, err := requestCopy(ctx, path)
 	if err != nil {
@@ -224,7 +232,8 @@ type answer struct {
 	key           Key
 }
 
-// requestCopy requests the copy of a holder. If the holder sends nothing, or anything else, only its process number is returned.
+// requestCopy requests the copy of a holder. If the holder sends nothing, or
+// anything else, only its process number is returned.
 func requestCopy(ctx context.Context, path string) (h answer, err error) {
 	d := net.Dialer{Timeout: silence}
 	conn, err := d.DialContext(ctx, "unixpacket", path)
@@ -255,8 +264,9 @@ func requestCopy(ctx context.Context, path string) (h answer, err error) {
 	return h, nil
 }
 
-// awaitAnswer receives the answer of a holder. It waits twice: if this process itself was suspended during the first wait, the
-// second finds what arrived meanwhile.
+// awaitAnswer receives the answer of a holder. It waits twice: if this process
+// itself was suspended during the first wait, the second finds what arrived
+// meanwhile.
 func (s *socket) awaitAnswer(ctx context.Context, packet []byte, pid int) (n, fd int, err error) {
 	for half := 1; ; half++ {
 		s.setDeadline(time.Now().Add(silence / 2))

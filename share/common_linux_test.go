@@ -72,7 +72,8 @@ func inodeOf(data []byte) string {
 	return "nowhere"
 }
 
-// counts are the descriptors of this process, and its mappings of shared memory.
+// counts are the descriptors of this process, and its mappings of shared
+// memory.
 func counts(t *testing.T) (fds, maps int) {
 	t.Helper()
 	return len(ok(os.ReadDir("/proc/self/fd"))(t)), arenaMaps()
@@ -105,7 +106,8 @@ type child struct {
 	out *bufio.Scanner
 }
 
-// TestCommonChild is the main function of a child: one request per line, one answer per request.
+// TestCommonChild is the main function of a child: one request per line, one
+// answer per request.
 func TestCommonChild(t *testing.T) {
 	if os.Getenv("TENURE_COMMON_CHILD") == "" {
 		t.Skip("only as a child of another test")
@@ -183,7 +185,8 @@ func (c *child) ask(t *testing.T, line string) string {
 	return c.hear(t)
 }
 
-// stop returns when all threads have stopped: the signal alone is only on its way.
+// stop returns when all threads have stopped: the signal alone is only on its
+// way.
 func (c *child) stop(t *testing.T) {
 	t.Helper()
 	if err := c.cmd.Process.Signal(unix.SIGSTOP); err != nil {
@@ -257,7 +260,8 @@ func TestCommonIsOneCopy(t *testing.T) {
 	}
 }
 
-// A process that dies while it makes a copy leaves nothing, and those that wait for it go on.
+// A process that dies while it makes a copy leaves nothing, and those that wait
+// for it go on.
 func TestCommonMakerIsKilled(t *testing.T) {
 	commonDir(t)
 	maker, waiter := startChild(t), startChild(t)
@@ -420,7 +424,8 @@ func TestCommonBadHolders(t *testing.T) {
 	}
 }
 
-// A holder that is at work is waited for, for longer than one that is stopped. This process is both the holder and at work.
+// A holder that is at work is waited for, for longer than one that is stopped.
+// This process is both the holder and at work.
 func TestCommonHolderIsSlow(t *testing.T) {
 	memorytest.Check(t)
 	dir := commonDir(t)

@@ -60,7 +60,8 @@ type copyID struct {
 	inode uint64
 }
 
-// identify returns the copy of a holder. For a holder that does not answer, only the name of its socket is known.
+// identify returns the copy of a holder. For a holder that does not answer,
+// only the name of its socket is known.
 func identify(ctx context.Context, path string) (copyID, answer, error) {
 	short, _, _ := strings.Cut(filepath.Base(path), ".")
 	h, err := requestCopy(ctx, path)
@@ -76,7 +77,8 @@ func identify(ctx context.Context, path string) (copyID, answer, error) {
 	return copyID{h.key.String(), st.Ino}, h, nil
 }
 
-// add adds a holder, once even if it has the copy twice. A holder in another container has no process number here.
+// add adds a holder, once even if it has the copy twice. A holder in another
+// container has no process number here.
 func (c *CommonBytes) add(h CommonHolder) {
 	if h.PID == 0 || !slices.ContainsFunc(c.Holders, func(o CommonHolder) bool { return o.PID == h.PID }) {
 		c.Holders = append(c.Holders, h)

@@ -14,7 +14,8 @@ import (
 	"github.com/tenure-go/tenure/memory/memorytest"
 )
 
-// TestListCommon: the holders are listed, also while some are stopped and after they were killed.
+// TestListCommon: the holders are listed, also while some are stopped and after
+// they were killed.
 func TestListCommon(t *testing.T) {
 	memorytest.Check(t)
 	dir := commonDir(t)

@@ -11,12 +11,13 @@ import (
 	"github.com/tenure-go/tenure/memory/memorytest"
 )
 
-// A container is, for what sharing needs of the kernel, a process with namespaces of its own: processes, network, System V and
-// POSIX memory, mounts, host name, control groups. Only the directory of sockets is common.
+// A container is, for what sharing needs of the kernel, a process with
+// namespaces of its own: processes, network, System V and POSIX memory, mounts,
+// host name, control groups. Only the directory of sockets is common.
 const ofContainers = syscall.CLONE_NEWPID | syscall.CLONE_NEWNET | syscall.CLONE_NEWIPC | syscall.CLONE_NEWNS | syscall.CLONE_NEWUTS | syscall.CLONE_NEWCGROUP
 
-// contained puts a command into a container: it is process 1 there. With users it has a user namespace too, in which this user
-// is number inside.
+// contained puts a command into a container: it is process 1 there. With users
+// it has a user namespace too, in which this user is number inside.
 func contained(users bool, inside int) func(*exec.Cmd) {
 	return func(cmd *exec.Cmd) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: ofContainers}
@@ -50,7 +51,8 @@ func TestCommonInContainers(t *testing.T) {
 			key := keyOf("one copy")
 			b := mustCommon(t, key, true)
 			want := fmt.Sprintf("made=false inode=%s ok=true", inodeOf(b.Bytes()))
-			// Both are process 1 of theirs, so one name for a socket would not do.
+			// Both are process 1 of theirs, so one name for a socket would not
+			// do.
 			first, second := startChild(t, contained(users, 0)), startChild(t, contained(users, 1000))
 			for i, c := range []*child{first, second} {
 				if got := c.ask(t, "get one copy"); got != want {

@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// TestKillMatrixInContainers plays scenes with each process in a container. The one that dies stays in the namespace of this
-// process, where its numbers mean nothing to the others: process 1 of a namespace cannot kill itself.
+// TestKillMatrixInContainers plays scenes with each process in a container. The
+// one that dies stays in the namespace of this process, where its numbers mean
+// nothing to the others: process 1 of a namespace cannot kill itself.
 func TestKillMatrixInContainers(t *testing.T) {
 	scenes := []struct {
 		victim string

@@ -10,7 +10,8 @@ import (
 	"syscall"
 )
 
-// crashStep is the step of docs/share.md at which this process kills itself, and crashLeft the number of passes before that.
+// crashStep is the step of docs/share.md at which this process kills itself,
+// and crashLeft the number of passes before that.
 var (
 	crashStep = -1
 	crashLeft atomic.Int64
@@ -27,8 +28,9 @@ func init() {
 	}
 }
 
-// mutated reports whether a test has broken the protocol on purpose, to show that other tests notice: with "early reuse" leases do not
-// keep bytes, with "no reclaim" death does not end leases.
+// mutated reports whether a test has broken the protocol on purpose, to show
+// that other tests notice: with "early reuse" leases do not keep bytes, with
+// "no reclaim" death does not end leases.
 func mutated(how string) bool { return os.Getenv("TENURE_MUTATION") == how }
 
 func crashAt(step int) {

@@ -5,5 +5,6 @@ package share
 // crashAt does nothing without the build tag invariants.
 func crashAt(int) {}
 
-// mutated reports whether a test has broken the protocol on purpose; without the build tag invariants it returns false.
+// mutated reports whether a test has broken the protocol on purpose; without
+// the build tag invariants it returns false.
 func mutated(string) bool { return false }

@@ -21,7 +21,8 @@ type side struct {
 	most time.Duration // that a wait may take before its context ends
 }
 
-// may fails the test unless err is one of the ends that the test has brought about itself.
+// may fails the test unless err is one of the ends that the test has brought
+// about itself.
 func (s *side) may(what string, err error) bool {
 	for _, kind := range []error{ErrClosed, io.EOF, ErrNoCredit, ErrNotFound, context.DeadlineExceeded} {
 		if errors.Is(err, kind) {
@@ -79,9 +80,10 @@ func (s *side) run(random *rand.Rand) {
 	}
 }
 
-// TestOnePeerManyGoroutines: both ends of one connection offer, receive and ask in many goroutines, whose contexts end at random,
-// so that the goroutine that reads for all leaves at any moment; then an end or an owner is closed while they run. No goroutine
-// hangs, no byte is wrong, and nothing is left.
+// TestOnePeerManyGoroutines: both ends of one connection offer, receive and ask
+// in many goroutines, whose contexts end at random, so that the goroutine that
+// reads for all leaves at any moment; then an end or an owner is closed while
+// they run. No goroutine hangs, no byte is wrong, and nothing is left.
 func TestOnePeerManyGoroutines(t *testing.T) {
 	for i, end := range []func(a, b *Peer) error{
 		func(a, _ *Peer) error { return a.Close() },

@@ -11,27 +11,33 @@ import (
 	"github.com/tenure-go/tenure/internal/ended"
 )
 
-// A stopped process is alive and may read bytes that were sent to it at any time. So these bytes are not written before it has released
-// them or is dead. An owner can only stop sending to it, and charge its leases to its account instead of the owner's limit.
+// A stopped process is alive and may read bytes that were sent to it at any
+// time. So these bytes are not written before it has released them or is dead.
+// An owner can only stop sending to it, and charge its leases to its account
+// instead of the owner's limit.
 
 // Stall selects what an owner does with a stalled peer; see [WithStall].
 type Stall uint8
 
 const (
-	// StallWait waits until contexts end. It delays offers to the peer, and allocations that need memory that the peer has
-	// mapped. It is the default.
+	// StallWait waits until contexts end. It delays offers to the peer, and
+	// allocations that need memory that the peer has mapped. It is the default.
 	StallWait Stall = iota
-	// StallDrop withdraws the offers that were not sent. Offers that wait and later ones fail with [ErrStalled] until the peer
-	// is not stalled any more. The peer does not get these tensors and keeps those that it holds.
+	// StallDrop withdraws the offers that were not sent. Offers that wait and
+	// later ones fail with [ErrStalled] until the peer is not stalled any more.
+	// The peer does not get these tensors and keeps those that it holds.
 	StallDrop
 	// StallDisconnect calls [Peer.Disconnect]. The peer loses its connection.
 	StallDisconnect
 )
 
-// WithStall sets how the owner treats a stalled peer: one that has read no packet, released no tensor and answered nothing for the
-// given time while an offer waited for it, or an allocation waited until it unmaps an arena. A peer that reads a long queue slowly is
-// not stalled. Offers that fail because they do not wait count as one that waits if no more than that time is between them. A peer for
-// which nothing waits is never stalled, however long it holds its leases.
+// WithStall sets how the owner treats a stalled peer: one that has read no
+// packet, released no tensor and answered nothing for the given time while an
+// offer waited for it, or an allocation waited until it unmaps an arena. A peer
+// that reads a long queue slowly is not stalled. Offers that fail because they
+// do not wait count as one that waits if no more than that time is between
+// them. A peer for which nothing waits is never stalled, however long it holds
+// its leases.
 func WithStall(after time.Duration, do Stall) OwnerOption {
 	return func(o *Owner) error {
 		if after <= 0 || do > StallDisconnect {
@@ -42,10 +48,12 @@ func WithStall(after time.Duration, do Stall) OwnerOption {
 	}
 }
 
-// WithPeerLimit bounds the leases and tickets that all connections of one peer process together hold of this owner, and
-// their bytes, for any credits that the peer announces. Leases of disconnected connections count until they are released or
-// the process is dead. So do retired arenas that a disconnected connection may still have mapped: at most the given bytes
-// of these, or of the owner's limit without this option, leave the owner's own limit.
+// WithPeerLimit bounds the leases and tickets that all connections of one peer
+// process together hold of this owner, and their bytes, for any credits that
+// the peer announces. Leases of disconnected connections count until they are
+// released or the process is dead. So do retired arenas that a disconnected
+// connection may still have mapped: at most the given bytes of these, or of the
+// owner's limit without this option, leave the owner's own limit.
 func WithPeerLimit(tensors int, bytes int64) OwnerOption {
 	return func(o *Owner) error {
 		if tensors < 1 || bytes < 1 {
@@ -56,7 +64,8 @@ func WithPeerLimit(tensors int, bytes int64) OwnerOption {
 	}
 }
 
-// debtor counts the leases, tickets and bytes of an owner that the connections of a peer process hold. The owner's mutex guards it.
+// debtor counts the leases, tickets and bytes of an owner that the connections
+// of a peer process hold. The owner's mutex guards it.
 type debtor struct {
 	id        processID
 	peers     int
@@ -69,7 +78,8 @@ type debtor struct {
 	pinned    int64       // bytes of arenas that left the owner's limit and that a disconnected connection may still have mapped
 }
 
-// debtorOf returns the debtor for one more connection of a process. The caller has o.mu.
+// debtorOf returns the debtor for one more connection of a process. The caller
+// has o.mu.
 func (o *Owner) debtorOf(id processID) *debtor {
 	d := o.debtors[id]
 	if d == nil {
@@ -80,16 +90,20 @@ func (o *Owner) debtorOf(id processID) *debtor {
 	return d
 }
 
-// Disconnect ends the connection at once. It is meant for a peer that is stopped, does not read or cannot be trusted. Offers
-// that were not sent are withdrawn. Tensors that were sent, read or not, are in quarantine: their bytes are not written
-// until the peer has released them or its process is dead, and until then they count against the credits of that
-// process's connections. Arenas without such tensors leave the owner's limit, as far as [WithPeerLimit] permits, although
-// their pages exist until that process has unmapped them.
+// Disconnect ends the connection at once. It is meant for a peer that is
+// stopped, does not read or cannot be trusted. Offers that were not sent are
+// withdrawn. Tensors that were sent, read or not, are in quarantine: their
+// bytes are not written until the peer has released them or its process is
+// dead, and until then they count against the credits of that process's
+// connections. Arenas without such tensors leave the owner's limit, as far as
+// [WithPeerLimit] permits, although their pages exist until that process has
+// unmapped them.
 //
 // Tensors that were received from the peer stay valid, as with [Peer.Close].
 //
-// If the kernel does not tell which process the peer is (the other end of a socket pair, or a process in a namespace that
-// is not visible to this one), the end of the connection counts as its death.
+// If the kernel does not tell which process the peer is (the other end of a
+// socket pair, or a process in a namespace that is not visible to this one),
+// the end of the connection counts as its death.
 func (p *Peer) Disconnect() error {
 	if p.none() {
 		return fmt.Errorf("share: disconnect: %w", errNoPeer)
@@ -125,7 +139,8 @@ func (p *Peer) lose() {
 	p.signal()
 }
 
-// deathToAwait returns the handle of the process of a disconnected peer whose connection has ended and that still holds something.
+// deathToAwait returns the handle of the process of a disconnected peer whose
+// connection has ended and that still holds something.
 func (p *Peer) deathToAwait() *os.File {
 	p.o.mu.Lock()
 	defer p.o.mu.Unlock()
@@ -135,8 +150,9 @@ func (p *Peer) deathToAwait() *os.File {
 	return p.death
 }
 
-// pin charges a retired arena to the accounts of the disconnected peers that may have it mapped, unless one of them has no room for it.
-// The caller has o.mu.
+// pin charges a retired arena to the accounts of the disconnected peers that
+// may have it mapped, unless one of them has no room for it. The caller has
+// o.mu.
 func (o *Owner) pin(a *arena) bool {
 	if a.lost == 0 {
 		return true
@@ -174,8 +190,10 @@ type unread struct {
 	read    time.Time // time of the last call that found that the peer had read
 }
 
-// lastRead returns when the peer was last found to have read. It compares the unread data now with the unread data at the last call:
-// packets leave the queue, and bytes leave the socket, only because the peer reads. The caller has o.mu.
+// lastRead returns when the peer was last found to have read. It compares the
+// unread data now with the unread data at the last call: packets leave the
+// queue, and bytes leave the socket, only because the peer reads. The caller
+// has o.mu.
 func (p *Peer) lastRead(now time.Time) time.Time {
 	p.outMu.Lock()
 	is := unread{flushed: p.flushed, bytes: p.s.unread(), read: p.row.seen.read}
@@ -187,8 +205,9 @@ func (p *Peer) lastRead(now time.Time) time.Time {
 	return is.read
 }
 
-// stalling notes that something waits for the peer. It returns how long the peer may still take before it counts as stalled, and
-// whether that time is over. The caller has o.mu.
+// stalling notes that something waits for the peer. It returns how long the
+// peer may still take before it counts as stalled, and whether that time is
+// over. The caller has o.mu.
 func (p *Peer) stalling() (left time.Duration, over bool) {
 	if p.o.stall == StallWait {
 		return 0, false
@@ -205,7 +224,8 @@ func (p *Peer) stalling() (left time.Duration, over bool) {
 	return left, left <= 0
 }
 
-// stalled applies the owner's rule to a stalled peer, and returns the error of the offer that waited for it.
+// stalled applies the owner's rule to a stalled peer, and returns the error of
+// the offer that waited for it.
 func (p *Peer) stalled() error {
 	why := fmt.Errorf("%s has not moved for %s: %w", p.who(), p.o.stallAfter, ErrStalled)
 	if p.o.stall == StallDrop {
@@ -216,7 +236,8 @@ func (p *Peer) stalled() error {
 	return fmt.Errorf("%w (%w)", why, ErrClosed)
 }
 
-// awaitFor is await for at most that long; 0 means until ctx ends. The end of that time is not an error.
+// awaitFor is await for at most that long; 0 means until ctx ends. The end of
+// that time is not an error.
 func (p *Peer) awaitFor(ctx context.Context, ready <-chan struct{}, most time.Duration) error {
 	if most == 0 {
 		return p.await(ctx, ready)
@@ -229,8 +250,8 @@ func (p *Peer) awaitFor(ctx context.Context, ready <-chan struct{}, most time.Du
 	return nil
 }
 
-// overdue reports whether the peer has neither answered about a retired arena nor read anything for as long as the rule permits. The
-// caller has o.mu.
+// overdue reports whether the peer has neither answered about a retired arena
+// nor read anything for as long as the rule permits. The caller has o.mu.
 func (p *Peer) overdue(now time.Time) bool {
 	read := p.lastRead(now)
 	for _, m := range p.maps {
@@ -241,7 +262,8 @@ func (p *Peer) overdue(now time.Time) bool {
 	return false
 }
 
-// disconnectStalled disconnects the peers whose answer about a retired arena is overdue, if that is the rule.
+// disconnectStalled disconnects the peers whose answer about a retired arena is
+// overdue, if that is the rule.
 func (o *Owner) disconnectStalled() {
 	if o.stall != StallDisconnect {
 		return

@@ -18,8 +18,9 @@ import (
 
 func init() { roles["deserter"] = deserterRole }
 
-// deserterRole is a consumer that receives one tensor and then declares that it holds nothing, although it continues to read. It
-// prints the first byte for each line on its input.
+// deserterRole is a consumer that receives one tensor and then declares that it
+// holds nothing, although it continues to read. It prints the first byte for
+// each line on its input.
 func deserterRole() error {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -79,7 +80,8 @@ func bytesOf(t *testing.T, o *Owner, n int, v uint8) *tensor.Tensor {
 	return x
 }
 
-// TestQuarantineLastsUntilDeath: bytes that a disconnected process has read are not written while it lives, even if it sends messages.
+// TestQuarantineLastsUntilDeath: bytes that a disconnected process has read are
+// not written while it lives, even if it sends messages.
 func TestQuarantineLastsUntilDeath(t *testing.T) {
 	skipElsewhere(t)
 	checkDescriptors(t)
@@ -123,7 +125,8 @@ func TestQuarantineLastsUntilDeath(t *testing.T) {
 	}
 }
 
-// setRule applies WithStall to an existing owner, so that earlier steps need not be quick.
+// setRule applies WithStall to an existing owner, so that earlier steps need
+// not be quick.
 func setRule(t *testing.T, o *Owner, do Stall) {
 	t.Helper()
 	o.mu.Lock()
@@ -133,7 +136,8 @@ func setRule(t *testing.T, o *Owner, do Stall) {
 	}
 }
 
-// silentPeer returns a peer that has mapped an arena, released a tensor in it, and does not answer any more.
+// silentPeer returns a peer that has mapped an arena, released a tensor in it,
+// and does not answer any more.
 func silentPeer(t *testing.T, o *Owner, bytes int) (*Peer, int) {
 	t.Helper()
 	p, socket := bareEnd(t, o)
@@ -173,7 +177,8 @@ func takeOffer(t *testing.T, socket int) {
 	}
 }
 
-// TestDisconnectMakesRoom: memory without leases is not lost to a peer that does not answer.
+// TestDisconnectMakesRoom: memory without leases is not lost to a peer that
+// does not answer.
 func TestDisconnectMakesRoom(t *testing.T) {
 	for name, end := range map[string]func(p *Peer){"by call": func(p *Peer) { p.Disconnect() }, "by rule": nil} {
 		t.Run(name, func(t *testing.T) {
@@ -208,7 +213,8 @@ func TestDisconnectMakesRoom(t *testing.T) {
 	}
 }
 
-// TestQuarantineIsBounded: a process that is disconnected again and again gets no more out of it than its own share.
+// TestQuarantineIsBounded: a process that is disconnected again and again gets
+// no more out of it than its own share.
 func TestQuarantineIsBounded(t *testing.T) {
 	skipElsewhere(t)
 	checkDescriptors(t)
@@ -237,7 +243,8 @@ func TestQuarantineIsBounded(t *testing.T) {
 	}
 }
 
-// TestRetiredArenaIsTakenBack: memory that a silent peer keeps there serves the next tensor, without a wait for that peer.
+// TestRetiredArenaIsTakenBack: memory that a silent peer keeps there serves the
+// next tensor, without a wait for that peer.
 func TestRetiredArenaIsTakenBack(t *testing.T) {
 	skipElsewhere(t)
 	checkDescriptors(t)
@@ -264,7 +271,8 @@ func TestRetiredArenaIsTakenBack(t *testing.T) {
 	unix.Shutdown(socket, unix.SHUT_RDWR)
 }
 
-// TestArenasForADeafPeer: a peer that does not read is told of no more arenas. Each would be a descriptor of this process.
+// TestArenasForADeafPeer: a peer that does not read is told of no more arenas.
+// Each would be a descriptor of this process.
 func TestArenasForADeafPeer(t *testing.T) {
 	o, p, socket, _, offers := deafPeer(t)
 	waiting := func() (packets, maps int) {
@@ -298,8 +306,9 @@ func TestArenasForADeafPeer(t *testing.T) {
 	unix.Shutdown(socket, unix.SHUT_RDWR)
 }
 
-// deafPeer returns an owner, a peer of it that does not read, the peer's socket, a tensor of the owner's that was offered until an offer
-// had to wait in the queue, and how often it was offered. The test ends all of them.
+// deafPeer returns an owner, a peer of it that does not read, the peer's
+// socket, a tensor of the owner's that was offered until an offer had to wait
+// in the queue, and how often it was offered. The test ends all of them.
 func deafPeer(t *testing.T) (o *Owner, p *Peer, socket int, x *tensor.Tensor, offers int) {
 	t.Helper()
 	skipElsewhere(t)
@@ -313,7 +322,8 @@ func deafPeer(t *testing.T) (o *Owner, p *Peer, socket int, x *tensor.Tensor, of
 	return o, p, socket, x, fillSocket(t, p, x)
 }
 
-// fillSocket offers x until an offer waits in the queue, and returns how many offers were made.
+// fillSocket offers x until an offer waits in the queue, and returns how many
+// offers were made.
 func fillSocket(t *testing.T, p *Peer, x *tensor.Tensor) (offers int) {
 	t.Helper()
 	if err := p.s.raw.Control(func(fd uintptr) { unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF, 1) }); err != nil {
@@ -348,7 +358,8 @@ func offersIn(t *testing.T, socket int) (n int) {
 	}
 }
 
-// TestDisconnectTakesBackWhatWasNotSent: an offer that has gone stays, whether it was read or not; one that waits does not.
+// TestDisconnectTakesBackWhatWasNotSent: an offer that has gone stays, whether
+// it was read or not; one that waits does not.
 func TestDisconnectTakesBackWhatWasNotSent(t *testing.T) {
 	o, p, socket, _, offers := deafPeer(t)
 	p.Disconnect()
@@ -364,7 +375,8 @@ func TestDisconnectTakesBackWhatWasNotSent(t *testing.T) {
 	untilTrue(t, "the end ends them", func() bool { return len(o.Outstanding()) == 0 })
 }
 
-// TestStallDrops: a peer that does not read gets no more tensors until it reads, and no offer waits for it.
+// TestStallDrops: a peer that does not read gets no more tensors until it
+// reads, and no offer waits for it.
 func TestStallDrops(t *testing.T) {
 	o, p, socket, x, offers := deafPeer(t)
 	setRule(t, o, StallDrop)
@@ -383,7 +395,8 @@ func TestStallDrops(t *testing.T) {
 	unix.Shutdown(socket, unix.SHUT_RDWR)
 }
 
-// TestStallDisconnects: with StallDisconnect a peer that holds all its credits loses its connection.
+// TestStallDisconnects: with StallDisconnect a peer that holds all its credits
+// loses its connection.
 func TestStallDisconnects(t *testing.T) {
 	a, b := twoEnds(t, WithCredits(2, 1<<20))
 	x := build(t, a.o, 5000)
@@ -408,7 +421,8 @@ func TestStallDisconnects(t *testing.T) {
 	untilTrue(t, "everything is free", func() bool { return a.o.State().Bytes.Used == 0 })
 }
 
-// TestPeerLimit: the owner's bound holds for all connections of a process together, with any credits that they announce.
+// TestPeerLimit: the owner's bound holds for all connections of a process
+// together, with any credits that they announce.
 func TestPeerLimit(t *testing.T) {
 	skipElsewhere(t)
 	checkDescriptors(t)
@@ -446,7 +460,8 @@ func TestPeerLimit(t *testing.T) {
 	mustRelease(t, x, big)
 }
 
-// TestNoWaitDoesNotWait: also not for a peer that has not mapped the arena; when it has, the same offer goes.
+// TestNoWaitDoesNotWait: also not for a peer that has not mapped the arena;
+// when it has, the same offer goes.
 func TestNoWaitDoesNotWait(t *testing.T) {
 	skipElsewhere(t)
 	checkDescriptors(t)
@@ -478,8 +493,9 @@ func TestNoWaitDoesNotWait(t *testing.T) {
 	unix.Shutdown(socket, unix.SHUT_RDWR)
 }
 
-// TestNothingWaitsBetweenOffers: a peer that holds all that it may for a long time is not stalled because an offer failed in the
-// beginning and another one fails now.
+// TestNothingWaitsBetweenOffers: a peer that holds all that it may for a long
+// time is not stalled because an offer failed in the beginning and another one
+// fails now.
 func TestNothingWaitsBetweenOffers(t *testing.T) {
 	a, b := twoEnds(t, WithCredits(1, 1<<20))
 	x := build(t, a.o, 5000)

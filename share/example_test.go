@@ -13,7 +13,8 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// Both ends are in one process here, so that the example runs; they need not be.
+// Both ends are in one process here, so that the example runs; they need not
+// be.
 func Example() {
 	ctx := context.Background()
 	here, there, err := share.Pair()
@@ -72,7 +73,8 @@ func Example() {
 	// 0 bytes copied
 }
 
-// A consumer that is done with each tensor before it receives the next makes no objects.
+// A consumer that is done with each tensor before it receives the next makes no
+// objects.
 func ExamplePeer_ReceiveInto() {
 	ctx := context.Background()
 	here, there, err := share.Pair()

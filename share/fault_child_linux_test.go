@@ -21,7 +21,8 @@ import (
 	"github.com/tenure-go/tenure/share"
 )
 
-// child is this test binary in a process of its own, which runs commands line by line.
+// child is this test binary in a process of its own, which runs commands line
+// by line.
 type child struct {
 	t     *testing.T
 	cmd   *exec.Cmd
@@ -147,7 +148,8 @@ func TestFaultChild(t *testing.T) {
 	part(t)
 }
 
-// consumerChild dials and receives. Commands: "receive", "look" at all that it has, "release" all, "full" (no descriptor left), "room", "spawn" (a child
+// consumerChild dials and receives. Commands: "receive", "look" at all that it
+// has, "release" all, "full" (no descriptor left), "room", "spawn" (a child
 // that inherits the socket), "end".
 func consumerChild(t *testing.T) {
 	ctx := context.Background()
@@ -218,7 +220,8 @@ func consumerChild(t *testing.T) {
 	}
 }
 
-// setFiles sets how many descriptors may be open: as many as are, or as at the start.
+// setFiles sets how many descriptors may be open: as many as are, or as at the
+// start.
 func setFiles(t *testing.T, limit unix.Rlimit, room uint64) string {
 	if room == 0 {
 		next, err := unix.Dup(0) // the lowest number that is free
@@ -238,8 +241,9 @@ func setFiles(t *testing.T, limit unix.Rlimit, room uint64) string {
 	return "full"
 }
 
-// announcerChild is an owner that has no descriptor left when it announces an arena to a peer that does not read: the arena's
-// would have to wait in the queue.
+// announcerChild is an owner that has no descriptor left when it announces an
+// arena to a peer that does not read: the arena's would have to wait in the
+// queue.
 func announcerChild(t *testing.T) {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {

@@ -21,7 +21,8 @@ func heap() int64 {
 	return int64(m.HeapAlloc + m.StackInuse)
 }
 
-// flood sends packets until the other end has not read for a while, and returns how many it took.
+// flood sends packets until the other end has not read for a while, and returns
+// how many it took.
 func (r *raw) flood(most int, packet func(i int) []byte) (sent int) {
 	r.t.Helper()
 	full := 0
@@ -41,7 +42,8 @@ func (r *raw) flood(most int, packet func(i int) []byte) (sent int) {
 	return sent
 }
 
-// TestFloodsOfTensors: tensors that are not received are bounded, however small each is.
+// TestFloodsOfTensors: tensors that are not received are bounded, however small
+// each is.
 func TestFloodsOfTensors(t *testing.T) {
 	const most = 200_000
 	for name, data := range map[string][]byte{"empty": {}, "small": {1}, "large": make([]byte, 65000)} {
@@ -127,7 +129,8 @@ func TestFloodsThatAreLegal(t *testing.T) {
 	}
 }
 
-// TestFloodsOfArenas: an owner that announces arenas without end cannot take all the mappings that a process may have.
+// TestFloodsOfArenas: an owner that announces arenas without end cannot take
+// all the mappings that a process may have.
 func TestFloodsOfArenas(t *testing.T) {
 	h := newHost(t)
 	r, p := h.attack()
@@ -158,7 +161,8 @@ func TestFloodsOfArenas(t *testing.T) {
 	h.serves()
 }
 
-// TestHalfHandshakes: connections that say nothing do not hold up those that are there, and end by themselves.
+// TestHalfHandshakes: connections that say nothing do not hold up those that
+// are there, and end by themselves.
 func TestHalfHandshakes(t *testing.T) {
 	h := newHost(t)
 	var silent []*raw
@@ -181,7 +185,8 @@ func TestHalfHandshakes(t *testing.T) {
 	})
 }
 
-// TestThousandConnections: each holds a tensor; all are served, and what one costs is bounded.
+// TestThousandConnections: each holds a tensor; all are served, and what one
+// costs is bounded.
 func TestThousandConnections(t *testing.T) {
 	const n = 1000
 	var limit unix.Rlimit

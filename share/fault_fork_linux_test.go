@@ -13,8 +13,9 @@ import (
 	"github.com/tenure-go/tenure/share"
 )
 
-// forker receives a tensor and forks without exec. fork is os.fork, which the client notices, or that of the C library, which
-// it does not. The child waits until it is killed; after os.fork it first takes part for itself.
+// forker receives a tensor and forks without exec. fork is os.fork, which the
+// client notices, or that of the C library, which it does not. The child waits
+// until it is killed; after os.fork it first takes part for itself.
 const forker = `
 import ctypes, os, sys, time
 import tenure
@@ -47,8 +48,9 @@ func (h *host) fork(kind string) (*child, *share.Peer) {
 	return c, <-h.accepted
 }
 
-// TestForkWithoutExec: the children of a Python consumer neither keep its leases nor lose their own, unless they were made
-// behind the client's back: then the end of file waits for them, and nothing is reused early.
+// TestForkWithoutExec: the children of a Python consumer neither keep its
+// leases nor lose their own, unless they were made behind the client's back:
+// then the end of file waits for them, and nothing is reused early.
 func TestForkWithoutExec(t *testing.T) {
 	pythontest.Interpreter(t, "numpy") // skips before there is a host
 	h := newHost(t)
@@ -106,7 +108,8 @@ func TestForkWithoutExec(t *testing.T) {
 	eventually(t, "the row is dropped with the last socket", func() bool { return h.leases(p) == 0 })
 }
 
-// pidIn returns the number behind the first word. That process is killed in the end.
+// pidIn returns the number behind the first word. That process is killed in the
+// end.
 func (c *child) pidIn(line string) int {
 	c.t.Helper()
 	_, number, _ := strings.Cut(line, " ")

@@ -16,8 +16,9 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// script writes packets the way in which FuzzPeer reads them: a length of 16 bits, whose highest one says that an arena's
-// descriptor comes along, then the packet.
+// script writes packets the way in which FuzzPeer reads them: a length of 16
+// bits, whose highest one says that an arena's descriptor comes along, then the
+// packet.
 func script(packets ...[]byte) (b []byte) {
 	for _, p := range packets {
 		n := uint16(len(p))
@@ -36,7 +37,8 @@ func nextPacket(script []byte) (packet []byte, withArena bool, rest []byte) {
 	return packet, n&(1<<15) != 0, script[len(packet):]
 }
 
-// fuzzTarget is an owner that lives as long as the fuzzing: a later peer finds the damage of a bad one.
+// fuzzTarget is an owner that lives as long as the fuzzing: a later peer finds
+// the damage of a bad one.
 type fuzzTarget struct {
 	o     *share.Owner
 	arena *osmem.Shared
@@ -65,8 +67,10 @@ func newFuzzTarget(f *testing.F) *fuzzTarget {
 	return &fuzzTarget{o, s}
 }
 
-// FuzzPeer sends packets to a live peer, after a good beginning: an arena is mapped, in some cases a tensor is leased or a goroutine
-// receives. With any packets, tensors that arrive can be read, and at the end nothing of the connection is left.
+// FuzzPeer sends packets to a live peer, after a good beginning: an arena is
+// mapped, in some cases a tensor is leased or a goroutine receives. With any
+// packets, tensors that arrive can be read, and at the end nothing of the
+// connection is left.
 func FuzzPeer(f *testing.F) {
 	good := tensorAt(7, arenaID, 64, 100)
 	f.Add(script(message(mOffer, 2, 0, good, set(good, 0, 8)), message(mRetire, 0, 0, arenaID)))
@@ -83,7 +87,8 @@ func FuzzPeer(f *testing.F) {
 
 func (f *fuzzTarget) play(t *testing.T, script []byte) {
 	r, p := attach(t, f.o)
-	// A goroutine that waits reads for all, and the next reader takes over only after a while. So most cases have none.
+	// A goroutine that waits reads for all, and the next reader takes over only
+	// after a while. So most cases have none.
 	if len(script)%16 == 0 {
 		go readAll(p)
 	}

@@ -57,7 +57,8 @@ func (h *host) consumer() (*child, *share.Peer) {
 	return c, <-h.accepted
 }
 
-// TestConsumerWithoutDescriptors: a consumer that cannot receive descriptors gets copies of small tensors, until it can.
+// TestConsumerWithoutDescriptors: a consumer that cannot receive descriptors
+// gets copies of small tensors, until it can.
 func TestConsumerWithoutDescriptors(t *testing.T) {
 	h := newHost(t)
 	c, p := h.consumer()
@@ -89,8 +90,8 @@ func TestConsumerWithoutDescriptors(t *testing.T) {
 	eventually(t, "the row is dropped", func() bool { return h.leases(p) == 0 })
 }
 
-// TestOwnerWithoutDescriptors: an arena that cannot be announced now can be later, and no call waits for an answer to a
-// question that was not sent.
+// TestOwnerWithoutDescriptors: an arena that cannot be announced now can be
+// later, and no call waits for an answer to a question that was not sent.
 func TestOwnerWithoutDescriptors(t *testing.T) {
 	c := startChild(t, "announcer", nil)
 	if got := c.hear(); got != "done" {
@@ -164,8 +165,9 @@ func budget(t *testing.T, h *host, elsewhere *tensor.Tensor) {
 	mustRelease(t, append(held[1:], elsewhere)...)
 }
 
-// TestLimitUntilUnmapped: an arena that is given back counts against the limit, and as memory of this process, until no peer has
-// it mapped any more; an allocation waits for that.
+// TestLimitUntilUnmapped: an arena that is given back counts against the limit,
+// and as memory of this process, until no peer has it mapped any more; an
+// allocation waits for that.
 func TestLimitUntilUnmapped(t *testing.T) {
 	before, atFirst := figuresNow(t), memory.Stats().Total.Current
 	o, err := share.NewOwner(share.WithLimit(8 << 20))
@@ -223,7 +225,8 @@ func TestLimitUntilUnmapped(t *testing.T) {
 	eventually(t, "the memory is given back", func() bool { return memory.Stats().Total.Current == atFirst })
 }
 
-// TestNoMemoryForASmallCopy: a tensor that must be put into order before it fits into a message, and for which there is no room.
+// TestNoMemoryForASmallCopy: a tensor that must be put into order before it
+// fits into a message, and for which there is no room.
 func TestNoMemoryForASmallCopy(t *testing.T) {
 	h := newHost(t)
 	x := filled(t, nil, 20_000, 4)
@@ -251,7 +254,8 @@ func TestNoMemoryForASmallCopy(t *testing.T) {
 
 const groupLimit = 128 << 20
 
-// ownerChild joins a control group and listens. Commands: "fill" takes tensors until there is no more, "free" lets go of them.
+// ownerChild joins a control group and listens. Commands: "fill" takes tensors
+// until there is no more, "free" lets go of them.
 func ownerChild(t *testing.T) {
 	if err := os.WriteFile(os.Getenv("TENURE_TEST_GROUP")+"/cgroup.procs", fmt.Append(nil, os.Getpid()), 0o644); err != nil {
 		t.Fatal(err)
@@ -272,7 +276,8 @@ func ownerChild(t *testing.T) {
 	}
 }
 
-// TestLimitOfAControlGroup: an owner that takes all that its group may have is told so and not killed, and serves on.
+// TestLimitOfAControlGroup: an owner that takes all that its group may have is
+// told so and not killed, and serves on.
 func TestLimitOfAControlGroup(t *testing.T) {
 	if invariant.Race {
 		t.Skip("the race detector uses an unknown amount of memory of its own")
@@ -300,8 +305,8 @@ func TestLimitOfAControlGroup(t *testing.T) {
 	}
 }
 
-// TestStoppedConsumer: a process that is stopped is alive. The bytes that it can hold are bounded, and no other process waits
-// for it.
+// TestStoppedConsumer: a process that is stopped is alive. The bytes that it
+// can hold are bounded, and no other process waits for it.
 func TestStoppedConsumer(t *testing.T) {
 	h := newHost(t)
 	c, p := h.consumer()
@@ -370,8 +375,10 @@ func receiveOne(t *testing.T, p *share.Peer, label string) {
 	mustRelease(t, r.Tensor)
 }
 
-// TestSocketsThatAreInherited: a consumer's lease ends with its last process that has the socket. A child that is started in
-// the ordinary way does not have it, one that is given it on purpose does: then the end comes late, and nothing is reused early.
+// TestSocketsThatAreInherited: a consumer's lease ends with its last process
+// that has the socket. A child that is started in the ordinary way does not
+// have it, one that is given it on purpose does: then the end comes late, and
+// nothing is reused early.
 func TestSocketsThatAreInherited(t *testing.T) {
 	h := newHost(t)
 	x := filled(t, h.o, 100_000, 5)
@@ -422,7 +429,8 @@ func TestSocketsThatAreInherited(t *testing.T) {
 	eventually(t, "the row is dropped with the last socket", func() bool { return h.leases(p) == 0 })
 }
 
-// spawned makes a child start one of its own and returns its number. It is killed at the end, even if its parent has ended.
+// spawned makes a child start one of its own and returns its number. It is
+// killed at the end, even if its parent has ended.
 func spawned(t *testing.T, c *child) int {
 	t.Helper()
 	pid, err := strconv.Atoi(strings.TrimSpace(c.tell("spawn")))

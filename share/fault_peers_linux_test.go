@@ -15,8 +15,9 @@ import (
 
 const arenaID = 0xa5a5
 
-// breach is a way to break the protocol after a proper beginning. do may use an arena of 8192 bytes with the id arenaID, which
-// is mapped at the other end, and leases on "steady" with the serials 1 and 2.
+// breach is a way to break the protocol after a proper beginning. do may use an
+// arena of 8192 bytes with the id arenaID, which is mapped at the other end,
+// and leases on "steady" with the serials 1 and 2.
 type breach struct {
 	name string
 	do   func(r *raw)
@@ -162,7 +163,8 @@ func TestBreachesCostTheirConnectionOnly(t *testing.T) {
 	h.serves()
 }
 
-// TestBreachesOfLeasesThatAreHeld: messages that are breaches only while a tensor is held.
+// TestBreachesOfLeasesThatAreHeld: messages that are breaches only while a
+// tensor is held.
 func TestBreachesOfLeasesThatAreHeld(t *testing.T) {
 	good := tensorAt(7, arenaID, 64, 100)
 	for _, b := range []breach{
@@ -197,7 +199,8 @@ func TestBreachesOfLeasesThatAreHeld(t *testing.T) {
 	}
 }
 
-// TestHonestBytes: the messages that the breaches modify are valid without the modification.
+// TestHonestBytes: the messages that the breaches modify are valid without the
+// modification.
 func TestHonestBytes(t *testing.T) {
 	h := newHost(t)
 	r, p := h.attack()
@@ -226,7 +229,8 @@ func TestHonestBytes(t *testing.T) {
 	}
 }
 
-// TestArenasThatAreRefused: what cannot be mapped safely is refused by its reason, and the connection goes on.
+// TestArenasThatAreRefused: what cannot be mapped safely is refused by its
+// reason, and the connection goes on.
 func TestArenasThatAreRefused(t *testing.T) {
 	const size, all = 1 << 20, unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_FUTURE_WRITE
 	h := newHost(t)
@@ -277,7 +281,8 @@ func TestArenasThatAreRefused(t *testing.T) {
 	h.serves()
 }
 
-// TestBadBeginnings: a process that breaks the handshake does not become a peer.
+// TestBadBeginnings: a process that breaks the handshake does not become a
+// peer.
 func TestBadBeginnings(t *testing.T) {
 	h := newHost(t)
 	good := hello(1, 1)
@@ -366,8 +371,8 @@ func TestErrorsNameTheBreach(t *testing.T) {
 	r.close()
 }
 
-// TestWhatTheDeadSentStillComes: the packets that a dead peer did not read are reported by an error, which comes before the
-// packets that it sent.
+// TestWhatTheDeadSentStillComes: the packets that a dead peer did not read are
+// reported by an error, which comes before the packets that it sent.
 func TestWhatTheDeadSentStillComes(t *testing.T) {
 	o, err := share.NewOwner()
 	if err != nil {
@@ -401,7 +406,8 @@ func TestWhatTheDeadSentStillComes(t *testing.T) {
 	closePeer(t, p)
 }
 
-// TestQuestionsEndWithTheConnection: a question to a peer that breaks the protocol fails before the peer's end.
+// TestQuestionsEndWithTheConnection: a question to a peer that breaks the
+// protocol fails before the peer's end.
 func TestQuestionsEndWithTheConnection(t *testing.T) {
 	o, err := share.NewOwner()
 	if err != nil {

@@ -105,7 +105,8 @@ func (o *Owner) checkTable() error {
 	return nil
 }
 
-// world is a few owners in this process, each connected to the next, and their tensors.
+// world is a few owners in this process, each connected to the next, and their
+// tensors.
 type world struct {
 	owners   []*Owner
 	ends     []*end
@@ -342,8 +343,9 @@ func (w *world) connect(t *rapid.T, a, b *Owner) {
 	w.ends = append(w.ends, one, two)
 }
 
-// TestRandomLives plays a random history of a few owners. At every moment the table agrees with its rows, bytes never change
-// while a consumer reads them, and at the end nothing is left.
+// TestRandomLives plays a random history of a few owners. At every moment the
+// table agrees with its rows, bytes never change while a consumer reads them,
+// and at the end nothing is left.
 func TestRandomLives(t *testing.T) {
 	checkDescriptors(t)
 	memorytest.Check(t)

@@ -21,8 +21,8 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// The kinds of docs/share.md. The tests of this file write the protocol's bytes by themselves: they know the page, not the
-// package.
+// The kinds of docs/share.md. The tests of this file write the protocol's bytes
+// by themselves: they know the page, not the package.
 const (
 	mHello = 1 + iota
 	mArena
@@ -44,7 +44,8 @@ const (
 	mEnd
 )
 
-// message makes a packet. Numbers in parts are u32, u64 (also as int), u8 by their type; bytes go in as they are.
+// message makes a packet. Numbers in parts are u32, u64 (also as int), u8 by
+// their type; bytes go in as they are.
 func message(kind byte, count uint16, request uint32, parts ...any) []byte {
 	b := []byte{kind, 0}
 	b = binary.LittleEndian.AppendUint16(b, count)
@@ -187,7 +188,8 @@ func (r *raw) sendmsg(packet []byte, flags int, fds []int) error {
 	}
 }
 
-// sendmsg is unix.Sendmsg, which never sends an empty packet with descriptors: it adds a byte.
+// sendmsg is unix.Sendmsg, which never sends an empty packet with descriptors:
+// it adds a byte.
 func sendmsg(fd int, packet, rights []byte, flags int) error {
 	if len(packet) > 0 || len(rights) == 0 {
 		return unix.Sendmsg(fd, packet, rights, nil, flags)
@@ -200,7 +202,8 @@ func sendmsg(fd int, packet, rights []byte, flags int) error {
 	return nil
 }
 
-// receive returns the next packet and the descriptors with it; nil is the end of file.
+// receive returns the next packet and the descriptors with it; nil is the end
+// of file.
 func (r *raw) receive() (packet []byte, fds []int) {
 	r.t.Helper()
 	packet, oob := make([]byte, 65536), make([]byte, 256)
@@ -224,7 +227,8 @@ func (r *raw) receive() (packet []byte, fds []int) {
 	}
 }
 
-// expect receives until a packet of a kind comes, answers ARENA on the way, and returns its bytes behind the header.
+// expect receives until a packet of a kind comes, answers ARENA on the way, and
+// returns its bytes behind the header.
 func (r *raw) expect(kind byte) []byte {
 	r.t.Helper()
 	for {
@@ -291,7 +295,8 @@ func memfd(t *testing.T, size, seals int, there bool) int {
 	return fd
 }
 
-// host is an owner that publishes a tensor, listens, and takes all that its peers offer.
+// host is an owner that publishes a tensor, listens, and takes all that its
+// peers offer.
 type host struct {
 	t        *testing.T
 	o        *share.Owner
@@ -387,7 +392,8 @@ func (h *host) attack() (*raw, *share.Peer) {
 	return r, <-h.accepted
 }
 
-// serves checks that an honest peer is served, over its old connection and over a new one.
+// serves checks that an honest peer is served, over its old connection and over
+// a new one.
 func (h *host) serves() {
 	h.t.Helper()
 	fresh, _ := h.dial()
@@ -489,7 +495,8 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// wantBroken waits for a peer's end and wants it to be a breach of the protocol.
+// wantBroken waits for a peer's end and wants it to be a breach of the
+// protocol.
 func wantBroken(t *testing.T, name string, p *share.Peer) {
 	t.Helper()
 	select {

@@ -16,7 +16,8 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// crowd is an owner whose every method is called at once, by producers, consumers that come and go, and claimers.
+// crowd is an owner whose every method is called at once, by producers,
+// consumers that come and go, and claimers.
 type crowd struct {
 	t       *testing.T
 	h       *host
@@ -146,7 +147,8 @@ func (c *crowd) check(r *share.Received) {
 	}
 }
 
-// TestManyAtOnce: no two of the calls wait for each other for ever, no bytes change under a reader, and nothing is left.
+// TestManyAtOnce: no two of the calls wait for each other for ever, no bytes
+// change under a reader, and nothing is left.
 func TestManyAtOnce(t *testing.T) {
 	h := newHost(t, share.WithLimit(32<<20))
 	c := &crowd{t: t, h: h, tickets: make(chan share.Ticket, 4)}

@@ -13,7 +13,8 @@ import (
 
 func (p *proc) tell(format string, args ...any) { fmt.Fprintf(p.in, format+"\n", args...) }
 
-// finish waits for the end and returns the faults: of the end, and of lines that no process may print.
+// finish waits for the end and returns the faults: of the end, and of lines
+// that no process may print.
 func (p *proc) finish(killed bool) (wrong []string) {
 	select {
 	case <-p.ended:
@@ -37,7 +38,8 @@ func (p *proc) finish(killed bool) (wrong []string) {
 	return wrong
 }
 
-// cell is one scene of the matrix: an owner, consumers, the first of which forwards to the last, and the process that dies.
+// cell is one scene of the matrix: an owner, consumers, the first of which
+// forwards to the last, and the process that dies.
 type cell struct {
 	victim    string // "owner", "consumer", "forwarder", "claimer"
 	step      int
@@ -116,9 +118,10 @@ func TestKillMatrix(t *testing.T) {
 	}
 }
 
-// TestKillMatrixNotices breaks the protocol in the two ways that matter and wants the scenes to notice, one of a few: whether bytes
-// that are used too early are looked at in that moment is chance. There are no tickets, of which the first to be claimed would end an
-// owner that has forgotten its leases.
+// TestKillMatrixNotices breaks the protocol in the two ways that matter and
+// wants the scenes to notice, one of a few: whether bytes that are used too
+// early are looked at in that moment is chance. There are no tickets, of which
+// the first to be claimed would end an owner that has forgotten its leases.
 func TestKillMatrixNotices(t *testing.T) {
 	for mutation, want := range map[string]string{"early reuse": "violation", "no reclaim": "leak"} {
 		var wrong []string

@@ -19,8 +19,8 @@ func startPythonRole(t testing.TB, name, dir, role string, env ...string) *proc 
 	return startProc(t, name, cmd)
 }
 
-// TestKillMatrixInPython plays the scenes with the victim in Python and the others in Go: owners, consumers, forwarders and
-// claimers.
+// TestKillMatrixInPython plays the scenes with the victim in Python and the
+// others in Go: owners, consumers, forwarders and claimers.
 func TestKillMatrixInPython(t *testing.T) {
 	pythontest.Interpreter(t, "numpy")
 	checkDescriptors(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/tenure-go/tenure/memory"
 )
 
-// Ticket lets any peer of the same owner claim a tensor once. Until then it keeps the tensor's bytes, on the account of the
-// peer that requested it.
+// Ticket lets any peer of the same owner claim a tensor once. Until then it
+// keeps the tensor's bytes, on the account of the peer that requested it.
 type Ticket [16]byte
 
 // String returns the form that [ParseTicket] parses.
@@ -26,15 +26,17 @@ func ParseTicket(text string) (t Ticket, err error) {
 	return Ticket(b), nil
 }
 
-// lease is a reference to a block in the row of a peer: a lease with a serial, or a ticket that the peer has requested.
+// lease is a reference to a block in the row of a peer: a lease with a serial,
+// or a ticket that the peer has requested.
 type lease struct {
 	block *block
 	offer offer // as it was sent; for a ticket, as it will be sent, without the serial
 	since time.Time
 }
 
-// row records the leases of a peer in this owner. The owner's mutex guards it. A hand-over allocates nothing in it: leases are values,
-// and the channels of waiting offers are reused.
+// row records the leases of a peer in this owner. The owner's mutex guards it.
+// A hand-over allocates nothing in it: leases are values, and the channels of
+// waiting offers are reused.
 type row struct {
 	leases  map[uint64]lease
 	tickets map[Ticket]lease
@@ -50,7 +52,8 @@ type row struct {
 
 func newRow() row { return row{leases: map[uint64]lease{}, tickets: map[Ticket]lease{}} }
 
-// join returns a channel that receives a token at the next change; leaveRow returns the channel. The caller of both has o.mu.
+// join returns a channel that receives a token at the next change; leaveRow
+// returns the channel. The caller of both has o.mu.
 func (p *Peer) join() chan struct{} {
 	p.debtor.waiting++
 	r := &p.row
@@ -79,7 +82,8 @@ func (p *Peer) leaveRow(changed chan struct{}) {
 	r.spare = append(r.spare, changed)
 }
 
-// signal wakes the offers that wait for credit or for an answer about an arena: the peer has made progress.
+// signal wakes the offers that wait for credit or for an answer about an arena:
+// the peer has made progress.
 func (p *Peer) signal() {
 	p.row.stuck = time.Time{}
 	for _, changed := range p.row.waiting {
@@ -90,8 +94,8 @@ func (p *Peer) signal() {
 	}
 }
 
-// signalFellows does so for the other connections of the peer's process, if any waits, because their total is bounded. The caller has
-// o.mu.
+// signalFellows does so for the other connections of the peer's process, if any
+// waits, because their total is bounded. The caller has o.mu.
 func (p *Peer) signalFellows() {
 	if p.debtor.waiting == len(p.row.waiting) {
 		return
@@ -103,7 +107,8 @@ func (p *Peer) signalFellows() {
 	}
 }
 
-// credit reports whether the peer accepts another reference to so many bytes, and its process may have it. The caller has o.mu.
+// credit reports whether the peer accepts another reference to so many bytes,
+// and its process may have it. The caller has o.mu.
 func (p *Peer) credit(bytes int) bool {
 	d, more := p.debtor, int64(bytes)
 	n := len(p.row.leases) + len(p.row.tickets) + d.lost
@@ -111,7 +116,8 @@ func (p *Peer) credit(bytes int) bool {
 		d.leases < p.o.peerLeases && more <= p.o.peerBytes-d.bytes-d.pinned
 }
 
-// owes adds to the number of references and bytes that the peer holds. The caller has o.mu.
+// owes adds to the number of references and bytes that the peer holds. The
+// caller has o.mu.
 func (p *Peer) owes(references int, bytes int64) {
 	p.row.bytes += bytes
 	d := p.debtor
@@ -123,8 +129,9 @@ func (p *Peer) owes(references int, bytes int64) {
 	}
 }
 
-// record records a lease: from here on the block is not reused. The caller has o.mu and a hold on buf. It sends the offer, which now has
-// its serial, after it has released o.mu.
+// record records a lease: from here on the block is not reused. The caller has
+// o.mu and a hold on buf. It sends the offer, which now has its serial, after
+// it has released o.mu.
 func (p *Peer) record(b *block, m offer, buf *memory.Buffer) (offer, error) {
 	if b.refs == 0 && !mutated("early reuse") {
 		if err := buf.Retain(); err != nil {
@@ -144,8 +151,9 @@ func (p *Peer) record(b *block, m offer, buf *memory.Buffer) (offer, error) {
 	return m, nil
 }
 
-// endLease removes a lease from the row, if it is there. It returns the hold to release after o.mu, or nil if the block has other
-// references. endTicket does so with a ticket.
+// endLease removes a lease from the row, if it is there. It returns the hold to
+// release after o.mu, or nil if the block has other references. endTicket does
+// so with a ticket.
 func (p *Peer) endLease(serial uint64) *memory.Buffer {
 	l := p.row.leases[serial]
 	if l.block == nil {
@@ -207,7 +215,8 @@ func (p *Peer) released(body []byte) error {
 	return err
 }
 
-// dropRow ends all leases and tickets of the peer, which is dead or has declared that it holds nothing.
+// dropRow ends all leases and tickets of the peer, which is dead or has
+// declared that it holds nothing.
 func (p *Peer) dropRow() {
 	crashAt(8)
 	if mutated("no reclaim") {
@@ -235,7 +244,8 @@ func (p *Peer) dropRow() {
 	crashAt(9)
 }
 
-// mint handles TICKET: it adds a second reference to a block that the peer holds.
+// mint handles TICKET: it adds a second reference to a block that the peer
+// holds.
 func (p *Peer) mint(serial uint64, request uint32) error {
 	o := p.o
 	o.mu.Lock()

@@ -10,10 +10,12 @@ import (
 	"time"
 )
 
-// listing is an answer to LIST in progress. It reads a few entries of the owner's table at a time and releases the lock in between, and
-// has at most one packet of text in memory, however long the list is and however slowly it is read. One answer is written at a time, and
-// one answer of each peer process waits for that. Each is followed by a rest of three times its length, so that answers take at most a
-// quarter of a processor from hand-overs.
+// listing is an answer to LIST in progress. It reads a few entries of the
+// owner's table at a time and releases the lock in between, and has at most one
+// packet of text in memory, however long the list is and however slowly it is
+// read. One answer is written at a time, and one answer of each peer process
+// waits for that. Each is followed by a rest of three times its length, so that
+// answers take at most a quarter of a processor from hand-overs.
 type listing struct {
 	p       *Peer
 	request uint32
@@ -95,7 +97,8 @@ func (l *listing) add(v any) {
 	l.text = append(l.text, b...)
 }
 
-// begin ends the previous list, if there is one, and begins the next. The caller has o.mu; so do those of entry and end.
+// begin ends the previous list, if there is one, and begins the next. The
+// caller has o.mu; so do those of entry and end.
 func (l *listing) begin(name string) {
 	if name != "arenas" {
 		l.end()
@@ -110,7 +113,8 @@ func (l *listing) end() {
 	l.write("]")
 }
 
-// entry adds an entry to the list. The caller may range over a map: entries added or removed meanwhile may or may not be listed.
+// entry adds an entry to the list. The caller may range over a map: entries
+// added or removed meanwhile may or may not be listed.
 func (l *listing) entry(v any) {
 	if l.over {
 		return
@@ -120,7 +124,8 @@ func (l *listing) entry(v any) {
 	}
 }
 
-// flush writes the entries that were read, without the table's lock, and sends a full packet, without the lock of the answers.
+// flush writes the entries that were read, without the table's lock, and sends
+// a full packet, without the lock of the answers.
 func (l *listing) flush() {
 	l.p.o.mu.Unlock()
 	begin := time.Now()
@@ -142,7 +147,8 @@ func (l *listing) flush() {
 	l.p.o.mu.Lock()
 }
 
-// begins waits until the answer may be written. rest lets the next answer start, after three times the duration of this one.
+// begins waits until the answer may be written. rest lets the next answer
+// start, after three times the duration of this one.
 func (l *listing) begins() {
 	l.p.debtor.lists.Lock()
 	l.p.o.lists.Lock()
@@ -155,7 +161,8 @@ func (l *listing) rest() {
 	l.p.debtor.lists.Unlock()
 }
 
-// send sends the text once the peer has read everything that was sent before. more is 1 if another part follows.
+// send sends the text once the peer has read everything that was sent before.
+// more is 1 if another part follows.
 func (l *listing) send(more int) {
 	if l.over {
 		return
@@ -169,8 +176,8 @@ func (l *listing) send(more int) {
 	l.text = l.text[:0]
 }
 
-// State requests the peer's arenas, blocks, leases and names. The peer continues to work while it answers, so entries may be of
-// different moments.
+// State requests the peer's arenas, blocks, leases and names. The peer
+// continues to work while it answers, so entries may be of different moments.
 func (p *Peer) State(ctx context.Context) (*State, error) {
 	r, err := p.question(ctx, kindList, nil)
 	if err != nil {

@@ -11,8 +11,9 @@ import (
 	"github.com/tenure-go/tenure/memory/memorytest"
 )
 
-// TestListsAreWrittenPageByPage: for a client that does not read, the owner keeps one page and not the whole list; a client
-// that reads gets the whole list, although the owner continues meanwhile.
+// TestListsAreWrittenPageByPage: for a client that does not read, the owner
+// keeps one page and not the whole list; a client that reads gets the whole
+// list, although the owner continues meanwhile.
 func TestListsAreWrittenPageByPage(t *testing.T) {
 	skipElsewhere(t)
 	checkDescriptors(t)
@@ -89,7 +90,8 @@ func ok2[A, B any](a A, b B, err error) func(testing.TB) (A, B) {
 	}
 }
 
-// TestSilentNewcomers: connections that say nothing do not keep others from coming in.
+// TestSilentNewcomers: connections that say nothing do not keep others from
+// coming in.
 func TestSilentNewcomers(t *testing.T) {
 	skipElsewhere(t)
 	checkDescriptors(t)
@@ -115,7 +117,8 @@ func TestSilentNewcomers(t *testing.T) {
 	}
 }
 
-// TestDialsBeforeAccept: a connection that has sent HELLO waits for the other program as long as that takes.
+// TestDialsBeforeAccept: a connection that has sent HELLO waits for the other
+// program as long as that takes.
 func TestDialsBeforeAccept(t *testing.T) {
 	skipElsewhere(t)
 	checkDescriptors(t)

@@ -25,7 +25,8 @@ const (
 	refused
 )
 
-// mapped makes sure that the peer has the arena mapped: it announces the arena before the first offer in it.
+// mapped makes sure that the peer has the arena mapped: it announces the arena
+// before the first offer in it.
 func (p *Peer) mapped(ctx context.Context, a *arena) error {
 	m, ready, err := p.announce(a)
 	if err != nil || ready {
@@ -34,8 +35,10 @@ func (p *Peer) mapped(ctx context.Context, a *arena) error {
 	return p.awaitMapped(ctx, a, m)
 }
 
-// announce announces the arena to the peer, unless the peer knows it. ready reports whether the peer has it mapped. While packets wait
-// for the peer to read, announce does nothing and returns no mapping, because each waiting arena takes a descriptor.
+// announce announces the arena to the peer, unless the peer knows it. ready
+// reports whether the peer has it mapped. While packets wait for the peer to
+// read, announce does nothing and returns no mapping, because each waiting
+// arena takes a descriptor.
 func (p *Peer) announce(a *arena) (m *mapping, ready bool, err error) {
 	o := p.o
 	o.mu.Lock()
@@ -81,7 +84,8 @@ func (p *Peer) announce(a *arena) (m *mapping, ready bool, err error) {
 	return m, false, nil
 }
 
-// awaitMapped waits for the peer's answer about an arena. m is the result of announce.
+// awaitMapped waits for the peer's answer about an arena. m is the result of
+// announce.
 func (p *Peer) awaitMapped(ctx context.Context, a *arena, m *mapping) error {
 	for m == nil {
 		if err := p.whenRead(ctx, true); err != nil {
@@ -165,7 +169,8 @@ func (p *Peer) unmapped(id uint64) error {
 	return nil
 }
 
-// forget records that the peer does not have an arena mapped any more. The caller has o.mu.
+// forget records that the peer does not have an arena mapped any more. The
+// caller has o.mu.
 func (p *Peer) forget(m *mapping) {
 	delete(p.maps, m.id)
 	if !p.lost {

@@ -20,11 +20,14 @@ type Option func(*place)
 
 type place struct{ dir string }
 
-// InDir sets the directory of the sockets. It must be the user's alone (mode 0700), and is created if it is missing. Without this
-// option the directory is the one that docs/share.md describes: TENURE_SHARE_DIR or a directory below XDG_RUNTIME_DIR.
+// InDir sets the directory of the sockets. It must be the user's alone (mode
+// 0700), and is created if it is missing. Without this option the directory is
+// the one that docs/share.md describes: TENURE_SHARE_DIR or a directory below
+// XDG_RUNTIME_DIR.
 func InDir(dir string) Option { return func(p *place) { p.dir = dir } }
 
-// longestPath is the longest path in a socket address, without the terminating zero.
+// longestPath is the longest path in a socket address, without the terminating
+// zero.
 const longestPath = 107
 
 // resolve returns the directory of the options, created and checked.
@@ -96,10 +99,12 @@ type newcomer struct {
 	pid int
 }
 
-// handshakes is the number of connections of a listener that may be in their handshake at once.
+// handshakes is the number of connections of a listener that may be in their
+// handshake at once.
 const handshakes = 256
 
-// Listen makes the owner reachable under a name. The error matches [ErrRefused] if another process has that name.
+// Listen makes the owner reachable under a name. The error matches [ErrRefused]
+// if another process has that name.
 func (o *Owner) Listen(name string, opts ...Option) (*Listener, error) {
 	if o.none() {
 		return nil, fmt.Errorf("share listen: %w", errNoOwner)
@@ -186,8 +191,10 @@ func (l *Listener) serve() {
 	}
 }
 
-// admit adds a newcomer and returns the one that it replaces: the oldest newcomer of the process that has the most. Only silent
-// connections remain newcomers for long, so neither many processes nor many connections keep others out.
+// admit adds a newcomer and returns the one that it replaces: the oldest
+// newcomer of the process that has the most. Only silent connections remain
+// newcomers for long, so neither many processes nor many connections keep
+// others out.
 func (l *Listener) admit(n *newcomer) (gone *newcomer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -221,7 +228,8 @@ func (l *Listener) leave(n *newcomer) {
 
 // greet completes the handshake of a connection and passes the peer to Accept.
 func (l *Listener) greet(n *newcomer) {
-	// A connection that fails here ends, which tells the other end; no goroutine of this process waits for it.
+	// A connection that fails here ends, which tells the other end; no
+	// goroutine of this process waits for it.
 	p, err := l.o.connect(l.ctx, n.s, handshakeTime, true)
 	l.leave(n)
 	if err != nil {
@@ -306,8 +314,8 @@ func (o *Owner) dial(ctx context.Context, name string, opts []Option) (*Peer, er
 	return o.connect(ctx, s, handshakeTime, false)
 }
 
-// Dial is [Owner.Dial] for a program without an owner. The tensors that it offers to the peer are in arenas of a new owner, which
-// [Peer.Owner] returns.
+// Dial is [Owner.Dial] for a program without an owner. The tensors that it
+// offers to the peer are in arenas of a new owner, which [Peer.Owner] returns.
 func Dial(ctx context.Context, name string, opts ...Option) (*Peer, error) {
 	o, err := NewOwner()
 	if err != nil {
@@ -326,7 +334,8 @@ type Name struct {
 	Stale bool // its listener was killed
 }
 
-// Names lists the names of the directory, and removes the files of killed listeners.
+// Names lists the names of the directory, and removes the files of killed
+// listeners.
 func Names(opts ...Option) ([]Name, error) {
 	dir, err := resolve(opts)
 	if err != nil {

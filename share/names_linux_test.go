@@ -212,7 +212,8 @@ func TestKilledListener(t *testing.T) {
 	checkNothingLeft(t, dir)
 }
 
-// TestFolderBelowASetgidParent: the bit that the folder inherits grants no access. Only the access rights of others matter.
+// TestFolderBelowASetgidParent: the bit that the folder inherits grants no
+// access. Only the access rights of others matter.
 func TestFolderBelowASetgidParent(t *testing.T) {
 	skipElsewhere(t)
 	checkDescriptors(t)

@@ -22,7 +22,8 @@ type offerOptions struct {
 	request uint32 // the question that the offer answers; such an offer waits for an answer about the arena, since the peer waits for the offer
 }
 
-// Label attaches a text of up to 56 bytes to the tensor. The receiver can read it, and lists of leases show it.
+// Label attaches a text of up to 56 bytes to the tensor. The receiver can read
+// it, and lists of leases show it.
 func Label(text string) OfferOption {
 	return func(c offerOptions) offerOptions {
 		c.label = text
@@ -30,7 +31,8 @@ func Label(text string) OfferOption {
 	}
 }
 
-// WithoutCopy makes an offer fail with [ErrCopy] if the tensor is outside of the owner's arenas.
+// WithoutCopy makes an offer fail with [ErrCopy] if the tensor is outside of
+// the owner's arenas.
 func WithoutCopy() OfferOption {
 	return func(c offerOptions) offerOptions {
 		c.noCopy = true
@@ -38,9 +40,10 @@ func WithoutCopy() OfferOption {
 	}
 }
 
-// NoWait makes an offer fail with [ErrNoCredit] instead of waiting, if the peer holds as much as it announced, does not
-// read, or has not mapped the tensor's arena yet. In the last case the peer was told to map it; once it has answered, the
-// same offer need not wait.
+// NoWait makes an offer fail with [ErrNoCredit] instead of waiting, if the peer
+// holds as much as it announced, does not read, or has not mapped the tensor's
+// arena yet. In the last case the peer was told to map it; once it has
+// answered, the same offer need not wait.
 func NoWait() OfferOption {
 	return func(c offerOptions) offerOptions {
 		c.noWait = true
@@ -48,13 +51,15 @@ func NoWait() OfferOption {
 	}
 }
 
-// Offer lends x to the peer, which gets a read-only tensor over the same bytes. The bytes stay until the peer releases
-// them, even after x is released, and are not written any more. The caller keeps x and may release it at any time. A
-// tensor outside of the owner's arenas is copied into one, or into the message if it is small; State counts the copied
-// bytes. To build tensors in an arena use [tensor.Make] with the owner.
+// Offer lends x to the peer, which gets a read-only tensor over the same bytes.
+// The bytes stay until the peer releases them, even after x is released, and
+// are not written any more. The caller keeps x and may release it at any time.
+// A tensor outside of the owner's arenas is copied into one, or into the
+// message if it is small; State counts the copied bytes. To build tensors in an
+// arena use [tensor.Make] with the owner.
 //
-// Offer waits while the peer holds as much as it announced; ctx ends the wait. Its return does not mean that the peer has
-// received or read anything.
+// Offer waits while the peer holds as much as it announced; ctx ends the wait.
+// Its return does not mean that the peer has received or read anything.
 func (p *Peer) Offer(ctx context.Context, x *tensor.Tensor, opts ...OfferOption) error {
 	if p.none() {
 		return fmt.Errorf("share offer: %w", errNoPeer)
@@ -62,8 +67,9 @@ func (p *Peer) Offer(ctx context.Context, x *tensor.Tensor, opts ...OfferOption)
 	return p.o.Offer(ctx, x, []*Peer{p}, opts...)
 }
 
-// Offer lends x to several peers, with at most one copy for all of them. It first serves the peers for which it need
-// not wait. The error joins the errors of all peers that did not get the tensor.
+// Offer lends x to several peers, with at most one copy for all of them. It
+// first serves the peers for which it need not wait. The error joins the errors
+// of all peers that did not get the tensor.
 func (o *Owner) Offer(ctx context.Context, x *tensor.Tensor, peers []*Peer, opts ...OfferOption) error {
 	var c offerOptions
 	for i, option := range opts {
@@ -124,7 +130,8 @@ func (o *Owner) mayOffer(x *tensor.Tensor, peers []*Peer) error {
 	return nil
 }
 
-// offerCopy offers a tensor outside of the arenas: inside the message, or as a copy in an arena.
+// offerCopy offers a tensor outside of the arenas: inside the message, or as a
+// copy in an arena.
 func (o *Owner) offerCopy(ctx context.Context, peers []*Peer, g delivery) (err error) {
 	if g.offer, g.inline, err = inlined(g.x, g.offer); err != nil {
 		return err
@@ -168,7 +175,8 @@ const (
 // errNotMapped: the arena was announced and the peer has not answered yet.
 var errNotMapped = fmt.Errorf("has not mapped the arena yet: %w", ErrNoCredit)
 
-// toAll serves the peers that need no wait first, then the others, each on a goroutine of its own.
+// toAll serves the peers that need no wait first, then the others, each on a
+// goroutine of its own.
 func (o *Owner) toAll(ctx context.Context, peers []*Peer, g delivery) error {
 	wait := waitForCredit
 	if g.noWait && g.request == 0 {
@@ -243,8 +251,9 @@ func (p *Peer) lend(ctx context.Context, g *delivery, wait waitMode) error {
 	return nil
 }
 
-// whenFree calls try under o.mu until it is done: at once, then after every change in the peer's row. It also waits while packets wait
-// for the peer to read.
+// whenFree calls try under o.mu until it is done: at once, then after every
+// change in the peer's row. It also waits while packets wait for the peer to
+// read.
 func (p *Peer) whenFree(ctx context.Context, wait bool, try func() (done bool, err error)) error {
 	o := p.o
 	o.mu.Lock()
@@ -280,7 +289,8 @@ func (p *Peer) whenFree(ctx context.Context, wait bool, try func() (done bool, e
 	}
 }
 
-// notMapped returns the error of an offer that does not wait for the answer about an arena.
+// notMapped returns the error of an offer that does not wait for the answer
+// about an arena.
 func (p *Peer) notMapped() error {
 	p.o.mu.Lock()
 	_, stalled := p.stalling()
@@ -291,7 +301,8 @@ func (p *Peer) notMapped() error {
 	return fmt.Errorf("%s %w", p.who(), errNotMapped)
 }
 
-// whenRead returns nil when the peer has read everything that was sent to it. Without wait, it otherwise returns ErrNoCredit.
+// whenRead returns nil when the peer has read everything that was sent to it.
+// Without wait, it otherwise returns ErrNoCredit.
 func (p *Peer) whenRead(ctx context.Context, wait bool) error {
 	return p.whenFree(ctx, wait, func() (bool, error) { return true, nil })
 }
@@ -308,7 +319,8 @@ func (p *Peer) closedErr() error {
 	return ErrClosed
 }
 
-// inlined returns the bytes of a tensor that is sent inside a message, nil for one that is too large.
+// inlined returns the bytes of a tensor that is sent inside a message, nil for
+// one that is too large.
 func inlined(x *tensor.Tensor, m offer) (offer, []byte, error) {
 	n, err := x.DType().ByteLen(x.NumElements())
 	if err != nil {

@@ -19,9 +19,11 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// The tests of this file put steps of several goroutines or processes into the orders in which they are most likely to be wrong.
+// The tests of this file put steps of several goroutines or processes into the
+// orders in which they are most likely to be wrong.
 
-// bareEnd returns a peer and the socket at its other end, which the test drives by hand after the handshake.
+// bareEnd returns a peer and the socket at its other end, which the test drives
+// by hand after the handshake.
 func bareEnd(t *testing.T, o *Owner) (*Peer, int) {
 	t.Helper()
 	ours, theirs, err := Pair()
@@ -43,7 +45,8 @@ func bareEnd(t *testing.T, o *Owner) (*Peer, int) {
 	return p, fd
 }
 
-// TestPacketsGoOnce: packets that find the queue just emptied and the socket still full are sent once like all others.
+// TestPacketsGoOnce: packets that find the queue just emptied and the socket
+// still full are sent once like all others.
 func TestPacketsGoOnce(t *testing.T) {
 	skipElsewhere(t)
 	checkDescriptors(t)
@@ -82,8 +85,9 @@ func TestPacketsGoOnce(t *testing.T) {
 	}
 }
 
-// TestNothingEndsTheWaitForTheEnd: a wait for the end of a broken peer's side does not end by an interruption that was meant
-// for its last receive: the row would be dropped while the peer reads.
+// TestNothingEndsTheWaitForTheEnd: a wait for the end of a broken peer's side
+// does not end by an interruption that was meant for its last receive: the row
+// would be dropped while the peer reads.
 func TestNothingEndsTheWaitForTheEnd(t *testing.T) {
 	skipElsewhere(t)
 	memorytest.Check(t)
@@ -106,7 +110,8 @@ func TestNothingEndsTheWaitForTheEnd(t *testing.T) {
 	<-over
 }
 
-// TestOffersBehindEnd: an offer after both sides have sent END has no receiver: the owner may have been told that nothing is held.
+// TestOffersBehindEnd: an offer after both sides have sent END has no receiver:
+// the owner may have been told that nothing is held.
 func TestOffersBehindEnd(t *testing.T) {
 	skipElsewhere(t)
 	checkDescriptors(t)

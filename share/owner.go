@@ -19,7 +19,8 @@ import (
 
 var errUnsupported = fmt.Errorf("sharing with other processes needs Linux: %w", tensor.ErrUnsupported)
 
-// Instance identifies a process, even if other processes have had the same number.
+// Instance identifies a process, even if other processes have had the same
+// number.
 type Instance [16]byte
 
 // String returns the instance in hexadecimal.
@@ -30,9 +31,10 @@ var instance = sync.OnceValue(func() (i Instance) {
 	return i
 })
 
-// Owner has arenas that other processes map, the table of leases on their blocks, and the names of published tensors.
-// All of its peers are one audience: each can read every byte of the arenas that it is offered tensors of. A process may
-// have several owners.
+// Owner has arenas that other processes map, the table of leases on their
+// blocks, and the names of published tensors. All of its peers are one
+// audience: each can read every byte of the arenas that it is offered tensors
+// of. A process may have several owners.
 type Owner struct {
 	limit      int64
 	maxLeases  uint32
@@ -67,8 +69,9 @@ type Owner struct {
 // OwnerOption configures an owner.
 type OwnerOption func(*Owner) error
 
-// WithLimit bounds the bytes of the owner's arenas, including retired ones that a peer still has mapped. Without it the
-// system and the process's memory limits (control groups, memory.SetLimit) bound them.
+// WithLimit bounds the bytes of the owner's arenas, including retired ones that
+// a peer still has mapped. Without it the system and the process's memory
+// limits (control groups, memory.SetLimit) bound them.
 func WithLimit(bytes int64) OwnerOption {
 	return func(o *Owner) error {
 		if bytes < 1 {
@@ -79,8 +82,8 @@ func WithLimit(bytes int64) OwnerOption {
 	}
 }
 
-// WithCredits bounds the number and bytes of the tensors that the owner's process holds of each peer at once. The default
-// is 1,024 tensors of any size.
+// WithCredits bounds the number and bytes of the tensors that the owner's
+// process holds of each peer at once. The default is 1,024 tensors of any size.
 func WithCredits(tensors int, bytes int64) OwnerOption {
 	return func(o *Owner) error {
 		if tensors < 1 || tensors > maxMaxLeases || bytes < 1 {
@@ -99,7 +102,8 @@ func AllowDrop() OwnerOption {
 	}
 }
 
-// NewOwner returns an owner without arenas, which are created when tensors need them. The caller closes it.
+// NewOwner returns an owner without arenas, which are created when tensors need
+// them. The caller closes it.
 func NewOwner(opts ...OwnerOption) (*Owner, error) {
 	if !supported {
 		return nil, fmt.Errorf("share: %w", errUnsupported)
@@ -117,8 +121,9 @@ func NewOwner(opts ...OwnerOption) (*Owner, error) {
 	return o, nil
 }
 
-// blockOf returns the block of a buffer, nil if it is outside the arenas. The caller holds the buffer. An empty buffer has no block,
-// because an empty slice has no reliable address.
+// blockOf returns the block of a buffer, nil if it is outside the arenas. The
+// caller holds the buffer. An empty buffer has no block, because an empty slice
+// has no reliable address.
 func (o *Owner) blockOf(buf *memory.Buffer) *block {
 	if buf.Len() == 0 {
 		return nil
@@ -136,7 +141,8 @@ func (o *Owner) blockOf(buf *memory.Buffer) *block {
 	return o.arenas[i].blocks[int(at-addressOf(o.arenas[i].data))]
 }
 
-// freed is called when the last holder has released a block's buffer. Leases are holders too, so the block has none.
+// freed is called when the last holder has released a block's buffer. Leases
+// are holders too, so the block has none.
 func (o *Owner) freed(b *block) {
 	if invariant.Enabled {
 		if b.refs != 0 && !mutated("early reuse") {
@@ -158,10 +164,12 @@ func (o *Owner) freed(b *block) {
 	}
 }
 
-// Collect processes the releases that have arrived and ends exports that foreign code has deleted. It then returns empty
-// arenas to the system and reports their bytes. An arena that peers have mapped is returned when the last of them has
-// unmapped it, which a running peer does at once; until then it counts against the limit. Blocks become free without
-// Collect when their last lease ends.
+// Collect processes the releases that have arrived and ends exports that
+// foreign code has deleted. It then returns empty arenas to the system and
+// reports their bytes. An arena that peers have mapped is returned when the
+// last of them has unmapped it, which a running peer does at once; until then
+// it counts against the limit. Blocks become free without Collect when their
+// last lease ends.
 func (o *Owner) Collect() int64 {
 	if o.none() {
 		return 0
@@ -212,9 +220,10 @@ func (o *Owner) disown(l *Listener) {
 	delete(o.listeners, l)
 }
 
-// Close ends the owner: it withdraws its names, closes its listeners and peers, and allocates no more tensors. Tensors and
-// leases stay valid: each arena is returned to the system when its last block is free, and each connection ends when
-// neither end holds a tensor of the other.
+// Close ends the owner: it withdraws its names, closes its listeners and peers,
+// and allocates no more tensors. Tensors and leases stay valid: each arena is
+// returned to the system when its last block is free, and each connection ends
+// when neither end holds a tensor of the other.
 func (o *Owner) Close() error {
 	if o.none() {
 		return fmt.Errorf("share: close: %w", errNoOwner)

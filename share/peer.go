@@ -15,14 +15,15 @@ import (
 	"github.com/tenure-go/tenure/internal/ended"
 )
 
-// handshakeTime is how long the other end may take to send HELLO, childTime the same for a process that is being started.
+// handshakeTime is how long the other end may take to send HELLO, childTime the
+// same for a process that is being started.
 const (
 	handshakeTime = 5 * time.Second
 	childTime     = time.Minute
 )
 
-// Peer is a connection to another process. Tensors can be offered to it and received from it. Its methods may be called from
-// any goroutine.
+// Peer is a connection to another process. Tensors can be offered to it and
+// received from it. Its methods may be called from any goroutine.
 type Peer struct {
 	o       *Owner
 	s       *socket
@@ -39,7 +40,8 @@ type Peer struct {
 	lost   bool     // disconnected: its leases are in quarantine
 	death  *os.File // readable when the process of a disconnected peer is dead; nil if that cannot be known
 
-	// Sending. A packet is sent at once or, while the other end does not read, queued.
+	// Sending. A packet is sent at once or, while the other end does not read,
+	// queued.
 	outMu   sync.Mutex
 	scratch []byte
 	queue   []queued
@@ -79,7 +81,8 @@ type Peer struct {
 	open     atomic.Int32  // open questions of the peer
 }
 
-// PeerInfo describes the process of a peer. PID and Command are labels from the time when it connected.
+// PeerInfo describes the process of a peer. PID and Command are labels from the
+// time when it connected.
 type PeerInfo struct {
 	PID        int
 	Command    string
@@ -93,7 +96,8 @@ const (
 	maxQuestions = 64       // that one end may have open at once
 )
 
-// connect performs the handshake and starts to read. It takes ownership of s. bounded is true if the other end made the connection.
+// connect performs the handshake and starts to read. It takes ownership of s.
+// bounded is true if the other end made the connection.
 func (o *Owner) connect(ctx context.Context, s *socket, timeout time.Duration, bounded bool) (*Peer, error) {
 	p, err := o.greet(ctx, s, timeout, bounded)
 	if err != nil {
@@ -173,7 +177,8 @@ func (o *Owner) newPeer(s *socket, theirs hello, info PeerInfo, bounded bool) (*
 	return p, nil
 }
 
-// openAccount charges the connection to the peer's process; closeAccount undoes that.
+// openAccount charges the connection to the peer's process; closeAccount undoes
+// that.
 func (p *Peer) openAccount() error {
 	p.account = processBudget().open(processOf(p.info.PID, p.info.Instance))
 	if !p.bounded {
@@ -217,9 +222,10 @@ func (p *Peer) Owner() *Owner {
 	return p.o
 }
 
-// Done returns a channel that is closed when nothing more can be offered to the peer or received from it: it ended, it
-// died, or Close was called. Tensors that were received stay valid. Except after Close, Receive still returns tensors that
-// arrived before.
+// Done returns a channel that is closed when nothing more can be offered to the
+// peer or received from it: it ended, it died, or Close was called. Tensors
+// that were received stay valid. Except after Close, Receive still returns
+// tensors that arrived before.
 func (p *Peer) Done() <-chan struct{} {
 	if p.none() {
 		return over
@@ -227,8 +233,9 @@ func (p *Peer) Done() <-chan struct{} {
 	return p.over
 }
 
-// Err returns the reason once Done is closed: [io.EOF] after an orderly end by the peer, [ErrClosed] after Close or a
-// death, [ErrPeer] after a breach of the protocol. Before, it is nil.
+// Err returns the reason once Done is closed: [io.EOF] after an orderly end by
+// the peer, [ErrClosed] after Close or a death, [ErrPeer] after a breach of the
+// protocol. Before, it is nil.
 func (p *Peer) Err() error {
 	if p.none() {
 		return errNoPeer
@@ -238,7 +245,8 @@ func (p *Peer) Err() error {
 	return p.err
 }
 
-// finish records why nothing more will be received, and wakes all waiting goroutines. The first reason stays.
+// finish records why nothing more will be received, and wakes all waiting
+// goroutines. The first reason stays.
 func (p *Peer) finish(err error) {
 	p.mu.Lock()
 	if p.err == nil {
@@ -253,10 +261,12 @@ func (p *Peer) finish(err error) {
 	})
 }
 
-// Close ends the connection. Tensors that the program has not received yet are released. Received tensors stay valid and
-// keep the socket open until they are released, and tensors that the peer holds stay valid until it releases them. Close
-// trusts the peer to do that; see [Peer.Disconnect]. A peer whose process has ended closes by itself, but Receive still
-// returns the tensors that arrived before.
+// Close ends the connection. Tensors that the program has not received yet are
+// released. Received tensors stay valid and keep the socket open until they are
+// released, and tensors that the peer holds stay valid until it releases them.
+// Close trusts the peer to do that; see [Peer.Disconnect]. A peer whose process
+// has ended closes by itself, but Receive still returns the tensors that
+// arrived before.
 func (p *Peer) Close() error {
 	if p.none() {
 		return fmt.Errorf("share: close: %w", errNoPeer)
@@ -292,8 +302,9 @@ func (p *Peer) sendEnd() {
 	}
 }
 
-// settle shuts the connection down as far as is permitted: for writing once this end holds nothing of the peer, and completely once the
-// peer's side is over, too.
+// settle shuts the connection down as far as is permitted: for writing once
+// this end holds nothing of the peer, and completely once the peer's side is
+// over, too.
 func (p *Peer) settle() {
 	p.mu.Lock()
 	idle := p.sentEnd && len(p.holding) == 0
@@ -319,7 +330,8 @@ func (p *Peer) settle() {
 
 func (p *Peer) who() string { return fmt.Sprintf("process %d (%s)", p.info.PID, p.info.Command) }
 
-// end handles the peer's end of file: all leases of the peer end, unless it was disconnected; then they end with its process.
+// end handles the peer's end of file: all leases of the peer end, unless it was
+// disconnected; then they end with its process.
 func (p *Peer) end() {
 	death := p.deathToAwait()
 	if death == nil {
@@ -359,7 +371,8 @@ func (p *Peer) leaveOwner() {
 	}
 }
 
-// poison ends a connection whose peer broke the protocol. Its row stays until the kernel reports that the peer's side is over.
+// poison ends a connection whose peer broke the protocol. Its row stays until
+// the kernel reports that the peer's side is over.
 func (p *Peer) poison(err error) {
 	p.finish(fmt.Errorf("%s: %w (%w)", p.who(), err, ErrClosed))
 	p.broken.Store(true)
@@ -367,7 +380,8 @@ func (p *Peer) poison(err error) {
 	p.settle()
 }
 
-// Pair returns the two ends of a new connection, for [Owner.Attach] in two owners.
+// Pair returns the two ends of a new connection, for [Owner.Attach] in two
+// owners.
 func Pair() (*os.File, *os.File, error) {
 	a, b, err := pair()
 	if err != nil {
@@ -376,12 +390,15 @@ func Pair() (*os.File, *os.File, error) {
 	return a, b, nil
 }
 
-// childVar is the environment variable with the number of the descriptor that Command passes.
+// childVar is the environment variable with the number of the descriptor that
+// Command passes.
 const childVar = "TENURE_SHARE_FD"
 
-// Command passes one end of a new connection to a command that was not started yet, for [Owner.Parent] in it, or
-// tenure.parent() in Python, and returns the other end for [Owner.Attach]. After the start, close the last of
-// cmd.ExtraFiles: while this process has the child's end open, the kernel does not report the child's death.
+// Command passes one end of a new connection to a command that was not started
+// yet, for [Owner.Parent] in it, or tenure.parent() in Python, and returns the
+// other end for [Owner.Attach]. After the start, close the last of
+// cmd.ExtraFiles: while this process has the child's end open, the kernel does
+// not report the child's death.
 func Command(cmd *exec.Cmd) (*os.File, error) {
 	if cmd == nil {
 		return nil, fmt.Errorf("share: got no command, want one that is to be started: %w", os.ErrInvalid)
@@ -398,8 +415,9 @@ func Command(cmd *exec.Cmd) (*os.File, error) {
 	return ours, nil
 }
 
-// Attach makes a peer of one end of a socket pair, of which it takes ownership. It waits for the other end's HELLO for up
-// to a minute, because the process at the other end may still be starting.
+// Attach makes a peer of one end of a socket pair, of which it takes ownership.
+// It waits for the other end's HELLO for up to a minute, because the process at
+// the other end may still be starting.
 func (o *Owner) Attach(ctx context.Context, f *os.File) (*Peer, error) {
 	if o.none() {
 		return nil, fmt.Errorf("share attach: %w", errNoOwner)

@@ -64,7 +64,8 @@ func startProc(t testing.TB, name string, cmd *exec.Cmd) *proc {
 	return p
 }
 
-// await reads lines up to one, false if the process ends before. Others go to each.
+// await reads lines up to one, false if the process ends before. Others go to
+// each.
 func (p *proc) await(want string, each func(string)) bool {
 	for line := range p.lines {
 		if line == want {
@@ -77,8 +78,8 @@ func (p *proc) await(want string, each func(string)) bool {
 	return false
 }
 
-// checkNothingLeft: listing the names removes the files of killed processes, and then the directory
-// is empty.
+// checkNothingLeft: listing the names removes the files of killed processes,
+// and then the directory is empty.
 func checkNothingLeft(t testing.TB, dir string) {
 	t.Helper()
 	names, err := Names(InDir(dir))

@@ -114,7 +114,8 @@ func contents(t testing.TB, x *tensor.Tensor) string {
 	return string(b[first : first+c.NumBytes()])
 }
 
-// TestPythonEchoes: every type from Go to Python and back, by reference, by copy and inline, and through views.
+// TestPythonEchoes: every type from Go to Python and back, by reference, by
+// copy and inline, and through views.
 func TestPythonEchoes(t *testing.T) {
 	p, peer := pythonChild(t, "echo")
 	for _, d := range []dtype.DType{dtype.F16, dtype.F32, dtype.F64, dtype.I8, dtype.I16, dtype.I32, dtype.I64, dtype.U8, dtype.U16, dtype.U32, dtype.U64,
@@ -167,7 +168,8 @@ func TestPythonTypesOfItsOwn(t *testing.T) {
 	peer.Close()
 }
 
-// TestPythonOwns: every type built in Python's memory; Go reads it in place, and its releases empty the owner.
+// TestPythonOwns: every type built in Python's memory; Go reads it in place,
+// and its releases empty the owner.
 func TestPythonOwns(t *testing.T) {
 	p, peer := pythonChild(t, "offer")
 	here := ok(NewOwner())(t)
@@ -190,7 +192,8 @@ func TestPythonOwns(t *testing.T) {
 	peer.Close()
 }
 
-// TestPythonEnds: connections closed by either end first, with tensors out in either direction, live on for them.
+// TestPythonEnds: connections closed by either end first, with tensors out in
+// either direction, live on for them.
 func TestPythonEnds(t *testing.T) {
 	for _, first := range []string{"go", "python"} {
 		for owner, part := range map[string]string{"go": "hold", "python": "lend"} {
@@ -203,7 +206,8 @@ func TestPythonEnds(t *testing.T) {
 	}
 }
 
-// ends plays one ending: two tensors are out, one end closes, the holder reads them and lets go, and both ends are through.
+// ends plays one ending: two tensors are out, one end closes, the holder reads
+// them and lets go, and both ends are through.
 func ends(t *testing.T, first string, p *proc, peer *Peer) {
 	t.Helper()
 	closeFirst := func() {
@@ -298,8 +302,9 @@ func TestPythonDies(t *testing.T) {
 	})
 }
 
-// lenderRole serves the name "outlived": it lends a consumer five stamped tensors, of which it lets go, has one more that is
-// only built, and then waits to be killed.
+// lenderRole serves the name "outlived": it lends a consumer five stamped
+// tensors, of which it lets go, has one more that is only built, and then waits
+// to be killed.
 func lenderRole() error {
 	ctx := context.Background()
 	o, err := NewOwner()
@@ -340,7 +345,8 @@ func lenderRole() error {
 	return err
 }
 
-// TestPythonOutlivesGo: the owner is killed while a Python process holds two tensors and three more are on their way.
+// TestPythonOutlivesGo: the owner is killed while a Python process holds two
+// tensors and three more are on their way.
 func TestPythonOutlivesGo(t *testing.T) {
 	python := pythontest.Interpreter(t, "numpy")
 	dir := filepath.Join(t.TempDir(), "s")
@@ -375,7 +381,8 @@ func TestPythonOutlivesGo(t *testing.T) {
 	checkNothingLeft(t, dir)
 }
 
-// TestPythonTickets: a Python consumer's ticket is claimed by a Go process's peer, and the other way round.
+// TestPythonTickets: a Python consumer's ticket is claimed by a Go process's
+// peer, and the other way round.
 func TestPythonTickets(t *testing.T) {
 	p, peer := pythonChild(t, "hold")
 	p.order(t, "1")
@@ -406,7 +413,8 @@ func TestPythonTickets(t *testing.T) {
 	p.order(t, "")
 }
 
-// TestPythonNames: both directions of names: publishing, the state, and the right to withdraw.
+// TestPythonNames: both directions of names: publishing, the state, and the
+// right to withdraw.
 func TestPythonNames(t *testing.T) {
 	pythontest.Interpreter(t, "numpy")
 	checkDescriptors(t)

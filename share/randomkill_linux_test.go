@@ -18,9 +18,11 @@ var (
 	pythons = flag.Int("pythons", 0, "how many of 100 of them are in Python")
 )
 
-// TestRandomKills keeps consumers and an owner at work and kills them at any time: consumers throughout, now and then the
-// owner too. Each tensor carries a stamp that every consumer compares, at receipt, before its release and after the owner's
-// death; owners and consumers that live to their end report the tensors and bytes that are left.
+// TestRandomKills keeps consumers and an owner at work and kills them at any
+// time: consumers throughout, now and then the owner too. Each tensor carries a
+// stamp that every consumer compares, at receipt, before its release and after
+// the owner's death; owners and consumers that live to their end report the
+// tensors and bytes that are left.
 func TestRandomKills(t *testing.T) {
 	checkDescriptors(t)
 	r := &ruin{t: t, random: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))}
@@ -122,7 +124,8 @@ func (r *ruin) report(wrong []string) {
 	}
 }
 
-// consumer starts one. Every second asks for tickets, and the newest of the others gets them.
+// consumer starts one. Every second asks for tickets, and the newest of the
+// others gets them.
 func (r *ruin) consumer(dir string) *proc {
 	forward := r.random.IntN(2)
 	p := r.start(r.t, "consumer", dir, "consumer", fmt.Sprintf("TENURE_SHARE_FORWARD=%d", forward))

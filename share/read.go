@@ -12,18 +12,23 @@ import (
 	"github.com/tenure-go/tenure/internal/ended"
 )
 
-// A goroutine that waits for a packet reads the socket itself: one in Receive, one whose offer waits for credit, or one with a
-// question. So a hand-over needs no switch from a reading goroutine to the waiting one. A background goroutine reads while no other
-// waits, because releases and the peer's death must be processed at any time. It stops when a goroutine begins to wait, and continues
-// when none has waited for a while.
+// A goroutine that waits for a packet reads the socket itself: one in Receive,
+// one whose offer waits for credit, or one with a question. So a hand-over
+// needs no switch from a reading goroutine to the waiting one. A background
+// goroutine reads while no other waits, because releases and the peer's death
+// must be processed at any time. It stops when a goroutine begins to wait, and
+// continues when none has waited for a while.
 
-// quiet is how long no goroutine waits before the background takes over. A shorter time would not help any waiter and would slow every
-// hand-over: with a timer due before the kernel's next tick (4 ms at 250 ticks per second) each sleep of the process sets a hardware
-// timer, which on a virtual machine takes longer than the rest of the hand-over. An allocation that needs room in an arena does not
-// wait for the background: see drain.
+// quiet is how long no goroutine waits before the background takes over. A
+// shorter time would not help any waiter and would slow every hand-over: with a
+// timer due before the kernel's next tick (4 ms at 250 ticks per second) each
+// sleep of the process sets a hardware timer, which on a virtual machine takes
+// longer than the rest of the hand-over. An allocation that needs room in an
+// arena does not wait for the background: see drain.
 const quiet = 10 * time.Millisecond
 
-// reading is the right to receive packets, the reader's role, and the state of its waiters.
+// reading is the right to receive packets, the reader's role, and the state of
+// its waiters.
 type reading struct {
 	role    chan struct{}   // holds a token while no goroutine reads
 	packet  []byte          // of the goroutine that has the role
@@ -46,8 +51,8 @@ func (r *reading) init() {
 	r.role <- struct{}{}
 }
 
-// await returns when ready is, when the connection is over, or with ctx's error. Meanwhile it reads packets, unless another waiting
-// goroutine does.
+// await returns when ready is, when the connection is over, or with ctx's
+// error. Meanwhile it reads packets, unless another waiting goroutine does.
 func (p *Peer) await(ctx context.Context, ready <-chan struct{}) error {
 	r := &p.reading
 	r.waits.Add(1)
@@ -116,8 +121,9 @@ func (p *Peer) readFor(ctx context.Context, ready <-chan struct{}) error {
 	}
 }
 
-// watch makes the end of a context interrupt reading, until another context is watched. A program waits with the same context again
-// and again, and registering it costs more than the rest of a wait.
+// watch makes the end of a context interrupt reading, until another context is
+// watched. A program waits with the same context again and again, and
+// registering it costs more than the rest of a wait.
 func (p *Peer) watch(ctx context.Context) {
 	r := &p.reading
 	if r.watched == ctx.Done() {
@@ -131,7 +137,8 @@ func (p *Peer) watch(ctx context.Context) {
 	}
 }
 
-// drain processes the packets that have arrived, if no goroutine reads, for instance releases that the background has not read yet.
+// drain processes the packets that have arrived, if no goroutine reads, for
+// instance releases that the background has not read yet.
 func (p *Peer) drain() {
 	r := &p.reading
 	select {
@@ -148,8 +155,9 @@ func (p *Peer) drain() {
 	}
 }
 
-// readOne receives one packet and handles it. The caller has the role and has set parked. A failure is recorded for the background,
-// which ends the connection.
+// readOne receives one packet and handles it. The caller has the role and has
+// set parked. A failure is recorded for the background, which ends the
+// connection.
 func (p *Peer) readOne() {
 	n, fd, lost, err := p.s.receive(p.reading.packet)
 	p.reading.parked.Store(false)
@@ -175,7 +183,8 @@ func (p *Peer) readOne() {
 	}
 }
 
-// isCostly reports whether a packet is not part of a hand-over. A peer can send any number of such packets, so their cost is counted.
+// isCostly reports whether a packet is not part of a hand-over. A peer can send
+// any number of such packets, so their cost is counted.
 func isCostly(packet []byte) bool {
 	switch k := kind(packet[0]); k {
 	case kindOffer:
@@ -186,7 +195,8 @@ func isCostly(packet []byte) bool {
 	return true
 }
 
-// rest pauses when the peer's process has used up its share of background reading. The caller has the role, and gets it back.
+// rest pauses when the peer's process has used up its share of background
+// reading. The caller has the role, and gets it back.
 func (p *Peer) rest() {
 	r := &p.reading
 	spent := r.spent
@@ -241,8 +251,9 @@ func (p *Peer) background() {
 	p.end()
 }
 
-// awaitQuiet returns when no goroutine has waited for a while, or when there is work that only the background does. While waits follow
-// each other it only checks from time to time; during one long wait it sleeps.
+// awaitQuiet returns when no goroutine has waited for a while, or when there is
+// work that only the background does. While waits follow each other it only
+// checks from time to time; during one long wait it sleeps.
 func (p *Peer) awaitQuiet() {
 	r := &p.reading
 	for {

@@ -25,11 +25,13 @@ func (c *watchedContext) AfterFunc(f func()) func() bool {
 	}
 }
 
-// Value hides that a context of package context is within, which AfterFunc would be told of instead.
+// Value hides that a context of package context is within, which AfterFunc
+// would be told of instead.
 func (c *watchedContext) Value(any) any { return nil }
 
-// TestWatchedContext: the end of a context ends the wait that is under way with it, and the connection drops the context when
-// no goroutine waits for a while, or one waits with another context.
+// TestWatchedContext: the end of a context ends the wait that is under way with
+// it, and the connection drops the context when no goroutine waits for a while,
+// or one waits with another context.
 func TestWatchedContext(t *testing.T) {
 	a, b := twoEnds(t)
 	x := build(t, a.o, 4)
@@ -64,7 +66,8 @@ func TestWatchedContext(t *testing.T) {
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want context.Canceled", err)
 	}
-	// The end of a context that is watched still, and over, harms no wait with another.
+	// The end of a context that is watched still, and over, harms no wait with
+	// another.
 	soon, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 	defer cancel()
 	if _, err := b.Receive(soon); !errors.Is(err, context.DeadlineExceeded) {

@@ -21,8 +21,9 @@ type view struct {
 // tableBytes is the number of bytes that one page of page tables describes.
 const tableBytes = 2 << 20
 
-// fill fills the page tables of a block the first time that a tensor in it is offered. The bytes are needed then, and an arena that is
-// announced and never used costs nothing.
+// fill fills the page tables of a block the first time that a tensor in it is
+// offered. The bytes are needed then, and an arena that is announced and never
+// used costs nothing.
 func (v *view) fill(offset, bytes int) {
 	for at := offset / tableBytes; at*tableBytes < offset+bytes; at++ {
 		word, bit := &v.filled[at/64], uint64(1)<<(at%64)
@@ -43,8 +44,9 @@ type arrival struct {
 	data  []byte // of an inline tensor, which has no lease
 }
 
-// borrowed is a lease of the peer that this end holds, for a tensor or an arrival. A returned one is reused for a later lease, together
-// with the function that returns it, so that a hand-over allocates neither.
+// borrowed is a lease of the peer that this end holds, for a tensor or an
+// arrival. A returned one is reused for a later lease, together with the
+// function that returns it, so that a hand-over allocates neither.
 type borrowed struct {
 	serial uint64
 	bytes  int
@@ -55,7 +57,8 @@ type borrowed struct {
 // maxSpare is the number of them that are kept for later leases.
 const maxSpare = 64
 
-// cost returns the memory that an inline tensor takes while it waits, also one without elements.
+// cost returns the memory that an inline tensor takes while it waits, also one
+// without elements.
 func (a *arrival) cost() int { return len(a.data) + 1024 }
 
 // wake puts a token into a channel of capacity 1.
@@ -66,7 +69,8 @@ func wake(c chan struct{}) {
 	}
 }
 
-// giveUp returns a lease; nil, for an inline tensor, does nothing. It does not block, because any goroutine may release a tensor last.
+// giveUp returns a lease; nil, for an inline tensor, does nothing. It does not
+// block, because any goroutine may release a tensor last.
 func (p *Peer) giveUp(l *borrowed) {
 	if l == nil {
 		return
@@ -96,7 +100,8 @@ func (p *Peer) giveUp(l *borrowed) {
 	}
 }
 
-// unmapIdle unmaps the arenas in which this end holds no tensor and will get none.
+// unmapIdle unmaps the arenas in which this end holds no tensor and will get
+// none.
 func (p *Peer) unmapIdle() {
 	type gone struct {
 		id   uint64
@@ -121,7 +126,8 @@ func (p *Peer) unmapIdle() {
 	}
 }
 
-// handle handles one packet. fd is the descriptor that came with it, -1 for none.
+// handle handles one packet. fd is the descriptor that came with it, -1 for
+// none.
 func (p *Peer) handle(packet []byte, fd int, lost bool) error {
 	h, body, err := parseHeader(packet)
 	if fd >= 0 {
@@ -222,7 +228,8 @@ func (p *Peer) retired(id uint64) error {
 	return nil
 }
 
-// offered handles OFFER: it records the leases and puts the tensors into the inbox, or delivers the answer to a question.
+// offered handles OFFER: it records the leases and puts the tensors into the
+// inbox, or delivers the answer to a question.
 func (p *Peer) offered(h header, body []byte) error {
 	if h.request != 0 && h.count != 1 {
 		return malformed("got %d offers for one question", h.count)
@@ -312,14 +319,16 @@ func (p *Peer) put(a arrival, request uint32) error {
 	return nil
 }
 
-// full reports whether too many bytes of inline tensors wait to be received, here or in all connections of the peer's process.
+// full reports whether too many bytes of inline tensors wait to be received,
+// here or in all connections of the peer's process.
 func (p *Peer) full() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.inline > maxInlineBox || !p.inRoom.fits(p.account, p.inline)
 }
 
-// waitForRoom waits while the inbox is full. It returns when the peer's side is over, so that the peer's leases end then.
+// waitForRoom waits while the inbox is full. It returns when the peer's side is
+// over, so that the peer's leases end then.
 func (p *Peer) waitForRoom() {
 	if !p.full() {
 		return

@@ -10,7 +10,8 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// Received is a tensor from another process. Its lease ends when the tensor and all its views and exports are released.
+// Received is a tensor from another process. Its lease ends when the tensor and
+// all its views and exports are released.
 type Received struct {
 	Tensor *tensor.Tensor // read-only; the caller releases it
 	Label  string
@@ -19,8 +20,9 @@ type Received struct {
 	again  *tensor.Tensor // the tensor that ReceiveInto made, for its next call
 }
 
-// Receive returns the next tensor that the peer offers. It waits until ctx ends. After the peer's orderly end it returns
-// [io.EOF]. Tensors that were offered before an end or a death are still returned.
+// Receive returns the next tensor that the peer offers. It waits until ctx
+// ends. After the peer's orderly end it returns [io.EOF]. Tensors that were
+// offered before an end or a death are still returned.
 func (p *Peer) Receive(ctx context.Context) (*Received, error) {
 	a, err := p.next(ctx)
 	if err != nil {
@@ -29,14 +31,17 @@ func (p *Peer) Receive(ctx context.Context) (*Received, error) {
 	return p.deliver(a)
 }
 
-// ReceiveInto is [Peer.Receive] into r, an earlier Received or a zero one, for a program that releases each tensor before
-// it receives the next. If both are of the same type, layout and size, it allocates no object, so the collector need not
-// run.
+// ReceiveInto is [Peer.Receive] into r, an earlier Received or a zero one, for
+// a program that releases each tensor before it receives the next. If both are
+// of the same type, layout and size, it allocates no object, so the collector
+// need not run.
 //
-// ReceiveInto replaces everything in r in place, including the Tensor: a pointer to the earlier tensor points to the new
-// one afterwards and must not be used. Bytes that are still held do not change: if the earlier tensor was not released,
-// or a view, an export or a hold of it exists, its bytes and objects stay as they are, and r gets new objects. After an
-// error r is unchanged.
+// ReceiveInto replaces everything in r in place, including the Tensor: a
+// pointer to the earlier tensor points to the new one afterwards and must not
+// be used. Bytes that are still held do not change: if the earlier tensor was
+// not released, or a view, an export or a hold of it exists, its bytes and
+// objects stay as they are, and r gets new objects. After an error r is
+// unchanged.
 func (p *Peer) ReceiveInto(ctx context.Context, r *Received) error {
 	if r == nil {
 		return errors.New("share receive: got no Received, want one to receive into")
@@ -102,7 +107,8 @@ func (p *Peer) deliver(a arrival) (*Received, error) {
 	return &Received{Tensor: t, Label: a.offer.label, peer: p, serial: a.offer.serial}, nil
 }
 
-// deliverInto is deliver with the previous tensor, if nothing holds it and the new one is like it.
+// deliverInto is deliver with the previous tensor, if nothing holds it and the
+// new one is like it.
 func (p *Peer) deliverInto(a arrival, r *Received) error {
 	crashAt(26)
 	m := &a.offer
@@ -126,7 +132,8 @@ func (a *arrival) bytes() []byte {
 	return a.lease.view.data[a.offer.offset : a.offer.offset+a.offer.bytes]
 }
 
-// tensor makes a tensor of an arrival. adopt makes a buffer of its bytes, unless they came inside the message.
+// tensor makes a tensor of an arrival. adopt makes a buffer of its bytes,
+// unless they came inside the message.
 func (a *arrival) tensor(adopt func([]byte, memory.Flags, func()) *memory.Buffer) (t *tensor.Tensor, err error) {
 	m := &a.offer
 	if a.lease == nil {

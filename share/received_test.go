@@ -16,7 +16,8 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// filledWith makes a tensor of n bytes in the owner's arenas, each of them stamp.
+// filledWith makes a tensor of n bytes in the owner's arenas, each of them
+// stamp.
 func filledWith(t testing.TB, o *Owner, n int, stamp byte) *tensor.Tensor {
 	t.Helper()
 	x := ok(tensor.Make(o, dtype.U8, shape.MustOf(n)))(t)
@@ -35,7 +36,8 @@ func wantStamp(t testing.TB, what string, x *tensor.Tensor, n int, stamp byte) {
 	}
 }
 
-// sendStamp offers a tensor that its owner lets go of at once: its memory is used again as soon as the consumer has.
+// sendStamp offers a tensor that its owner lets go of at once: its memory is
+// used again as soon as the consumer has.
 func sendStamp(t testing.TB, p *Peer, n int, stamp byte) {
 	t.Helper()
 	x := filledWith(t, p.o, n, stamp)
@@ -54,7 +56,8 @@ func receiveInto(t testing.TB, p *Peer, r *Received) {
 	}
 }
 
-// TestReceiveInto: the tensor that was released serves again, for tensors like it, with all that belongs to it.
+// TestReceiveInto: the tensor that was released serves again, for tensors like
+// it, with all that belongs to it.
 func TestReceiveInto(t *testing.T) {
 	a, b := twoEnds(t)
 	var r Received
@@ -96,7 +99,8 @@ func labels(t testing.TB) string {
 	return strings.Join(all, " ")
 }
 
-// TestReceiveIntoKeepsWhatIsHeld: held tensors do not change, however they are held, and their leases stay.
+// TestReceiveIntoKeepsWhatIsHeld: held tensors do not change, however they are
+// held, and their leases stay.
 func TestReceiveIntoKeepsWhatIsHeld(t *testing.T) {
 	a, b := twoEnds(t)
 	const n = 5000
@@ -160,7 +164,8 @@ func TestReceiveIntoKeepsWhatIsHeld(t *testing.T) {
 	}
 }
 
-// TestReceiveIntoOfAllKinds: tensors that are unlike, or came inside the message, get objects of their own.
+// TestReceiveIntoOfAllKinds: tensors that are unlike, or came inside the
+// message, get objects of their own.
 func TestReceiveIntoOfAllKinds(t *testing.T) {
 	a, b := twoEnds(t)
 	var r Received
@@ -207,7 +212,8 @@ func TestReceiveIntoOfAllKinds(t *testing.T) {
 	mustRelease(t, x, transposed)
 }
 
-// TestReceiveIntoErrors: after an error the tensor that was received before is unchanged.
+// TestReceiveIntoErrors: after an error the tensor that was received before is
+// unchanged.
 func TestReceiveIntoErrors(t *testing.T) {
 	a, b := twoEnds(t)
 	if err := b.ReceiveInto(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "no Received") {
@@ -229,7 +235,8 @@ func TestReceiveIntoErrors(t *testing.T) {
 	mustRelease(t, r.Tensor)
 }
 
-// TestReceiveIntoOutlivesTheConnection: a Received serves one connection after the other.
+// TestReceiveIntoOutlivesTheConnection: a Received serves one connection after
+// the other.
 func TestReceiveIntoOutlivesTheConnection(t *testing.T) {
 	var r Received
 	var first *tensor.Tensor

@@ -19,8 +19,9 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// The test binary is also the processes that its tests start and kill: roleVar says which. A role reports in lines on its
-// standard output; "violation" and "leak" are what no process may ever say.
+// The test binary is also the processes that its tests start and kill: roleVar
+// says which. A role reports in lines on its standard output; "violation" and
+// "leak" are what no process may ever say.
 
 const roleVar = "TENURE_SHARE_ROLE"
 
@@ -54,8 +55,9 @@ func setting(name string, otherwise int) int {
 	return otherwise
 }
 
-// ownerRole serves the name "kill" in TENURE_SHARE_DIR: each round it builds stamped tensors, offers each to every peer and
-// lets go of it. A line "go N" on its input starts it with N peers, "stop" ends it.
+// ownerRole serves the name "kill" in TENURE_SHARE_DIR: each round it builds
+// stamped tensors, offers each to every peer and lets go of it. A line "go N"
+// on its input starts it with N peers, "stop" ends it.
 func ownerRole() error {
 	o, err := NewOwner(WithLimit(64 << 20))
 	if err != nil {
@@ -98,7 +100,8 @@ func ownerRole() error {
 	return o.checkEmpty()
 }
 
-// checkEmpty waits until no lease is left and otherwise returns an error that lists them.
+// checkEmpty waits until no lease is left and otherwise returns an error that
+// lists them.
 func (o *Owner) checkEmpty() error {
 	deadline := time.Now().Add(5 * time.Second)
 	for {
@@ -161,7 +164,8 @@ func (s *stamper) rounds(n int) error {
 				return err
 			}
 		}
-		// Between rounds nothing is out, unless a process holds a ticket for one that is dead: so arenas are freed too.
+		// Between rounds nothing is out, unless a process holds a ticket for
+		// one that is dead: so arenas are freed too.
 		for until := time.Now().Add(300 * time.Millisecond); len(s.o.Outstanding()) > 0 && time.Now().Before(until); time.Sleep(200 * time.Microsecond) {
 		}
 		s.o.Collect()
@@ -221,7 +225,8 @@ func (s *stamper) offer() error {
 	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	// A peer may die at any moment; what that does to an offer is an error, and not the others'.
+	// A peer may die at any moment; what that does to an offer is an error, and
+	// not the others'.
 	err = s.o.Offer(ctx, x, to, Label(strconv.Itoa(int(s.stamp))), WithoutCopy())
 	s.offers += len(to)
 	_ = x.Release()
@@ -232,8 +237,9 @@ func (s *stamper) offer() error {
 	return nil
 }
 
-// consumerRole receives, looks at every element at once and again before it lets go, and holds a few tensors at a time. With
-// TENURE_SHARE_FORWARD it asks for tickets and says them; lines on its input are tickets to claim.
+// consumerRole receives, looks at every element at once and again before it
+// lets go, and holds a few tensors at a time. With TENURE_SHARE_FORWARD it asks
+// for tickets and says them; lines on its input are tickets to claim.
 func consumerRole() error {
 	ctx := context.Background()
 	p, err := Dial(ctx, "kill")

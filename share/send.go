@@ -24,7 +24,8 @@ func (q *queued) unsaid() int32 {
 	return int32(le.Uint16(q.packet[2:]))
 }
 
-// post sends a message without blocking. An error means that the connection has ended.
+// post sends a message without blocking. An error means that the connection has
+// ended.
 func (p *Peer) post(h header, body func([]byte) []byte) error { return p.postWith(h, body, -1) }
 
 func (p *Peer) postWith(h header, body func([]byte) []byte, fd int) error {
@@ -50,7 +51,8 @@ func (p *Peer) postWith(h header, body func([]byte) []byte, fd int) error {
 	return p.enqueue(h, fd)
 }
 
-// enqueue queues the packet in scratch until the other end reads. The caller has outMu.
+// enqueue queues the packet in scratch until the other end reads. The caller
+// has outMu.
 func (p *Peer) enqueue(h header, fd int) error {
 	if h.kind == kindRelease {
 		p.unsaid.Add(int32(h.count))
@@ -84,8 +86,9 @@ func (p *Peer) enqueue(h header, fd int) error {
 	return nil
 }
 
-// joinReleases appends the RELEASE in scratch to the last packet of the queue, if that is a RELEASE with room for it. The first packet
-// of the queue is being sent and is left alone.
+// joinReleases appends the RELEASE in scratch to the last packet of the queue,
+// if that is a RELEASE with room for it. The first packet of the queue is being
+// sent and is left alone.
 func (p *Peer) joinReleases(h header) bool {
 	n := len(p.queue)
 	if n < 2 || p.queue[n-1].kind() != kindRelease {
@@ -101,8 +104,9 @@ func (p *Peer) joinReleases(h header) bool {
 	return true
 }
 
-// reply is post for the reader and for releases. It ignores errors: if nothing can be sent, the peer is gone, and the reader will find
-// the end of file behind everything that the peer sent before.
+// reply is post for the reader and for releases. It ignores errors: if nothing
+// can be sent, the peer is gone, and the reader will find the end of file
+// behind everything that the peer sent before.
 func (p *Peer) reply(h header, body func([]byte) []byte) { _ = p.post(h, body) }
 
 // congested reports whether packets wait for the other end to read.
@@ -112,8 +116,9 @@ func (p *Peer) congested() bool {
 	return len(p.queue) > 0
 }
 
-// flush sends the queue until it is empty. One goroutine at a time runs it: it ends in the step that empties the queue, and the next
-// packet that does not fit the socket starts another.
+// flush sends the queue until it is empty. One goroutine at a time runs it: it
+// ends in the step that empties the queue, and the next packet that does not
+// fit the socket starts another.
 func (p *Peer) flush() {
 	for left := true; left; {
 		p.outMu.Lock()
@@ -153,7 +158,8 @@ const (
 	revokeAll
 )
 
-// revokeUnsent removes offers that were not sent from the queue. An offer that was sent stays, whether it was read or not.
+// revokeUnsent removes offers that were not sent from the queue. An offer that
+// was sent stays, whether it was read or not.
 func (p *Peer) revokeUnsent(which revocation) {
 	p.outMu.Lock()
 	defer p.outMu.Unlock()
@@ -163,8 +169,9 @@ func (p *Peer) revokeUnsent(which revocation) {
 	}
 }
 
-// takeRevoked removes the offers that revokeUnsent has selected, and returns the serials of the leases to end. No packet is being sent,
-// and the caller has outMu.
+// takeRevoked removes the offers that revokeUnsent has selected, and returns
+// the serials of the leases to end. No packet is being sent, and the caller has
+// outMu.
 func (p *Peer) takeRevoked() (serials []uint64) {
 	if p.revoke == revokeNone {
 		return nil

@@ -26,8 +26,9 @@ func manyOffers(socket int, m offer, n int) error {
 	return nil
 }
 
-// TestReleasesWhileTheOwnerIsStopped: a consumer that lets go of all that it had while the owner does not read is not to blame.
-// The releases wait in as few packets as they fit into, and come when it reads again.
+// TestReleasesWhileTheOwnerIsStopped: a consumer that lets go of all that it
+// had while the owner does not read is not to blame. The releases wait in as
+// few packets as they fit into, and come when it reads again.
 func TestReleasesWhileTheOwnerIsStopped(t *testing.T) {
 	skipElsewhere(t)
 	checkDescriptors(t)
@@ -82,8 +83,8 @@ func TestReleasesWhileTheOwnerIsStopped(t *testing.T) {
 	untilTrue(t, "the queue is empty", func() bool { return !p.congested() && p.unsaid.Load() == 0 })
 }
 
-// TestOffersOverUnsaidReleases: releases that the owner cannot have received still count, so that no peer can let them grow
-// without end.
+// TestOffersOverUnsaidReleases: releases that the owner cannot have received
+// still count, so that no peer can let them grow without end.
 func TestOffersOverUnsaidReleases(t *testing.T) {
 	skipElsewhere(t)
 	checkDescriptors(t)
@@ -110,8 +111,9 @@ func TestOffersOverUnsaidReleases(t *testing.T) {
 	unix.Shutdown(socket, unix.SHUT_RDWR)
 }
 
-// TestOfferOverAReleaseThatIsBeingSent: the owner uses a credit as soon as it has read the release, which may be before this end
-// knows that the packet has gone.
+// TestOfferOverAReleaseThatIsBeingSent: the owner uses a credit as soon as it
+// has read the release, which may be before this end knows that the packet has
+// gone.
 func TestOfferOverAReleaseThatIsBeingSent(t *testing.T) {
 	skipElsewhere(t)
 	checkDescriptors(t)
@@ -163,7 +165,8 @@ func TestOfferOverAReleaseThatIsBeingSent(t *testing.T) {
 	unix.Shutdown(socket, unix.SHUT_RDWR)
 }
 
-// useCredit reads n releases, makes as many offers, and returns what arrives of them.
+// useCredit reads n releases, makes as many offers, and returns what arrives of
+// them.
 func useCredit(p *Peer, socket int, m offer, n int) (held []*Received, err error) {
 	buf := make([]byte, maxPacket)
 	for heard := 0; heard < n; {

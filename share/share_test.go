@@ -37,7 +37,8 @@ func skipElsewhere(t testing.TB) {
 	}
 }
 
-// twoEnds returns two owners in this process and the peers that they are to each other.
+// twoEnds returns two owners in this process and the peers that they are to
+// each other.
 func twoEnds(t testing.TB, opts ...OwnerOption) (a, b *Peer) {
 	t.Helper()
 	skipElsewhere(t)
@@ -70,7 +71,8 @@ func connected(t testing.TB, oa, ob *Owner) (a, b *Peer) {
 	return a, b
 }
 
-// checkDescriptors fails the test if it leaves descriptors, sooner or later, or maps of arenas.
+// checkDescriptors fails the test if it leaves descriptors, sooner or later, or
+// maps of arenas.
 func checkDescriptors(t testing.TB) {
 	t.Helper()
 	before := len(ownDescriptors())
@@ -192,7 +194,8 @@ func TestOfferReceiveRelease(t *testing.T) {
 	}
 }
 
-// TestBytesAreTheSame: the consumer reads the pages that the owner writes, at the place where they were written.
+// TestBytesAreTheSame: the consumer reads the pages that the owner writes, at
+// the place where they were written.
 func TestBytesAreTheSame(t *testing.T) {
 	a, b := twoEnds(t)
 	x := build(t, a.o, 4)
@@ -270,7 +273,8 @@ func TestViewsAndStrides(t *testing.T) {
 	mustRelease(t, x)
 }
 
-// TestEmptyTensors: tensors without bytes have no place, and go through like others.
+// TestEmptyTensors: tensors without bytes have no place, and go through like
+// others.
 func TestEmptyTensors(t *testing.T) {
 	a, b := twoEnds(t)
 	taken := build(t, a.o, 100) // so that the next one is not the arena's first
@@ -293,7 +297,8 @@ func TestEmptyTensors(t *testing.T) {
 	mustRelease(t, x, taken)
 }
 
-// TestArenas: tensors share arenas that quadruple what there is, within the limit, large ones have their own, and both are used again.
+// TestArenas: tensors share arenas that quadruple what there is, within the
+// limit, large ones have their own, and both are used again.
 func TestArenas(t *testing.T) {
 	skipElsewhere(t)
 	memorytest.Check(t)
@@ -337,13 +342,15 @@ func TestArenas(t *testing.T) {
 	}
 }
 
-// TestArenasAtTheLimit: the last arena has the bytes that the limit leaves, and arenas that peers have mapped are freed when needed.
+// TestArenasAtTheLimit: the last arena has the bytes that the limit leaves, and
+// arenas that peers have mapped are freed when needed.
 func TestArenasAtTheLimit(t *testing.T) {
 	skipElsewhere(t)
 	memorytest.Check(t)
 	checkDescriptors(t)
 	a, b := twoEnds(t, WithLimit(20<<20))
-	// lend makes a tensor, as soon as the bytes of the last one are back, and lends it for a moment.
+	// lend makes a tensor, as soon as the bytes of the last one are back, and
+	// lends it for a moment.
 	lend := func(bytes int) *tensor.Tensor {
 		var x *tensor.Tensor
 		untilTrue(t, "there is room", func() bool {
@@ -580,7 +587,8 @@ func TestEndAfterOffers(t *testing.T) {
 	mustRelease(t, r.Tensor, r2.Tensor)
 }
 
-// TestNoOfferBehindEnd: an offer whose lease is recorded when another goroutine says END is not sent any more.
+// TestNoOfferBehindEnd: an offer whose lease is recorded when another goroutine
+// says END is not sent any more.
 func TestNoOfferBehindEnd(t *testing.T) {
 	a, b := twoEnds(t)
 	x := build(t, a.o, 4)

@@ -30,9 +30,11 @@ var (
 	soakRate = flag.Bool("soakrate", false, "TestSoak fails if the honest pair's rate is less than half of what it is without the others")
 )
 
-// TestSoak: an honest pair hands over while eight peers, half of them in Python, stop, die, flood, stall and misname. Every byte
-// is right, at no moment is the table wrong or more spent than the bounds say, and in the end nothing is held. The rate of the honest pair is
-// compared with its rate beside processes that use as much processor time and connect to no peer.
+// TestSoak: an honest pair hands over while eight peers, half of them in
+// Python, stop, die, flood, stall and misname. Every byte is right, at no
+// moment is the table wrong or more spent than the bounds say, and in the end
+// nothing is held. The rate of the honest pair is compared with its rate beside
+// processes that use as much processor time and connect to no peer.
 //
 //	go test ./share -run TestSoak -v -timeout 20m -soak 10m -soakrate
 func TestSoak(t *testing.T) {
@@ -217,7 +219,8 @@ func (s *soak) attack(stop <-chan struct{}) {
 	work.Wait()
 }
 
-// slot has one process after the other, which is stopped at times and killed in the end.
+// slot has one process after the other, which is stopped at times and killed in
+// the end.
 func (s *soak) slot(stop <-chan struct{}, make func() *exec.Cmd) {
 	for !ended.Closed(stop) {
 		cmd := make()
@@ -264,7 +267,8 @@ func sleep(stop <-chan struct{}, d time.Duration) {
 	}
 }
 
-// feed offers to all others, mostly without waiting, and waits for one now and then.
+// feed offers to all others, mostly without waiting, and waits for one now and
+// then.
 func (s *soak) feed(stop <-chan struct{}) {
 	for i := 0; !ended.Closed(stop); i++ {
 		living := s.living()

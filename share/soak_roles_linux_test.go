@@ -22,7 +22,8 @@ func init() {
 
 const soakName = "soak"
 
-// honestRole receives, looks at every element and lets go, until the owner ends.
+// honestRole receives, looks at every element and lets go, until the owner
+// ends.
 func honestRole() error {
 	p, err := Dial(context.Background(), soakName)
 	if err != nil {
@@ -45,7 +46,8 @@ func honestRole() error {
 	}
 }
 
-// keepRole holds up to twenty tensors, each of which it looks at before it lets go.
+// keepRole holds up to twenty tensors, each of which it looks at before it lets
+// go.
 func keepRole() error {
 	random := rand.New(rand.NewPCG(3, uint64(os.Getpid())))
 	for {
@@ -93,7 +95,8 @@ func bareSocket(greet bool) (int, error) {
 	return fd, nil
 }
 
-// floodRole says all that costs its hearer something, over many connections, and reads nothing.
+// floodRole says all that costs its hearer something, over many connections,
+// and reads nothing.
 func floodRole() error {
 	s, err := osmem.NewShared("soak flood", 4096)
 	if err != nil {
@@ -135,7 +138,8 @@ func floodRole() error {
 	}
 }
 
-// stallRole receives and never sends again, and keeps connections open on which it never sent.
+// stallRole receives and never sends again, and keeps connections open on which
+// it never sent.
 func stallRole() error {
 	for {
 		var silent []int
@@ -154,8 +158,8 @@ func stallRole() error {
 	}
 }
 
-// stallOn maps announced arenas, so that offers come, and then reads nothing until the other end closes the
-// connection.
+// stallOn maps announced arenas, so that offers come, and then reads nothing
+// until the other end closes the connection.
 func stallOn(fd int) {
 	packet, oob := make([]byte, maxPacket), make([]byte, 64)
 	for kind(packet[0]) != kindOffer {
@@ -176,7 +180,8 @@ func stallOn(fd int) {
 	}
 }
 
-// burnRole takes a part of a processor, TENURE_SHARE_BURN in thousandths, and does nothing with it.
+// burnRole takes a part of a processor, TENURE_SHARE_BURN in thousandths, and
+// does nothing with it.
 func burnRole() error {
 	share, err := strconv.Atoi(os.Getenv("TENURE_SHARE_BURN"))
 	if err != nil {

@@ -23,7 +23,8 @@ const supported = true
 // errBusy: the socket's buffer is full.
 var errBusy = errors.New("socket buffer is full")
 
-// socket is a connected SOCK_SEQPACKET. One goroutine at a time receives; the callers of send order the packets.
+// socket is a connected SOCK_SEQPACKET. One goroutine at a time receives; the
+// callers of send order the packets.
 type socket struct {
 	c   *net.UnixConn
 	raw syscall.RawConn
@@ -47,7 +48,8 @@ type receiveState struct {
 	err            error
 }
 
-// newSocket takes ownership of f, which may be in blocking mode, as socketpair returns it.
+// newSocket takes ownership of f, which may be in blocking mode, as socketpair
+// returns it.
 func newSocket(f *os.File) (*socket, error) {
 	c, err := net.FileConn(f)
 	f.Close() // FileConn has duplicated the descriptor
@@ -94,8 +96,9 @@ func wrapSocket(c *net.UnixConn) (*socket, error) {
 	return s, nil
 }
 
-// sendRaw and receiveOnce make raw system calls, without Go's scheduler. The calls do not block, and the first call that the scheduler
-// sees after a pause would wake a thread of the runtime first.
+// sendRaw and receiveOnce make raw system calls, without Go's scheduler. The
+// calls do not block, and the first call that the scheduler sees after a pause
+// would wake a thread of the runtime first.
 func sendRaw(fd int, packet []byte) error {
 	_, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(packet))), uintptr(len(packet)),
 		unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
@@ -120,8 +123,8 @@ func (s *socket) sendOnce(fd int) error {
 	}
 }
 
-// send sends a packet, with the descriptor fd unless it is negative. With wait it blocks while the other end does not read; otherwise
-// it returns errBusy.
+// send sends a packet, with the descriptor fd unless it is negative. With wait
+// it blocks while the other end does not read; otherwise it returns errBusy.
 func (s *socket) send(packet []byte, fd int, wait bool) error {
 	s.sendMu.Lock()
 	defer s.sendMu.Unlock()
@@ -147,8 +150,9 @@ func (s *socket) send(packet []byte, fd int, wait bool) error {
 	return err
 }
 
-// receive reads one packet. fd is the descriptor that came with it, -1 for none; lost reports that this process had no free descriptor
-// for one. The error io.EOF is the end of file: the peer's side is over.
+// receive reads one packet. fd is the descriptor that came with it, -1 for
+// none; lost reports that this process had no free descriptor for one. The
+// error io.EOF is the end of file: the peer's side is over.
 func (s *socket) receive(packet []byte) (n, fd int, lost bool, err error) {
 	r := &s.receiving
 	r.packet = packet
@@ -187,8 +191,9 @@ func (s *socket) receiveNext() error {
 	return nil
 }
 
-// receiveOnce does not block. It does not ask for the address of the other end, for which package net and unix.Recvmsg would allocate
-// three objects per packet.
+// receiveOnce does not block. It does not ask for the address of the other end,
+// for which package net and unix.Recvmsg would allocate three objects per
+// packet.
 func (s *socket) receiveOnce(fd uintptr) {
 	r := &s.receiving
 	buf := unix.Iovec{Base: unsafe.SliceData(r.packet)}
@@ -209,7 +214,8 @@ func (s *socket) receiveOnce(fd uintptr) {
 	}
 }
 
-// oneDescriptor returns the descriptor of a control message. More than one is malformed, and all are closed then.
+// oneDescriptor returns the descriptor of a control message. More than one is
+// malformed, and all are closed then.
 func oneDescriptor(oob []byte) (int, error) {
 	messages, err := unix.ParseSocketControlMessage(oob)
 	if err != nil {
@@ -239,12 +245,12 @@ func closeDescriptor(fd int) {
 	}
 }
 
-// awaitEnd returns when the peer's side is over, even if packets of it are unread. The receiving goroutine calls it and receives no
-// more.
+// awaitEnd returns when the peer's side is over, even if packets of it are
+// unread. The receiving goroutine calls it and receives no more.
 func (s *socket) awaitEnd() { s.awaitEndOr(func() bool { return false }) }
 
-// awaitEndOr returns when the peer's side is over, or at an interruption if given returns true then. Other interruptions are meant for
-// a receive.
+// awaitEndOr returns when the peer's side is over, or at an interruption if
+// given returns true then. Other interruptions are meant for a receive.
 func (s *socket) awaitEndOr(given func() bool) {
 	for {
 		err := s.raw.Read(func(fd uintptr) bool { return given() || sideIsOver(fd) })
@@ -272,7 +278,8 @@ func (s *socket) shutWrite()              { _ = s.c.CloseWrite() }
 func (s *socket) close()                  { _ = s.c.Close() }
 func (s *socket) setDeadline(t time.Time) { _ = s.c.SetDeadline(t) }
 
-// sameUser returns the number of the peer's process, which is only a label, and fails unless the process runs as this user.
+// sameUser returns the number of the peer's process, which is only a label, and
+// fails unless the process runs as this user.
 func (s *socket) sameUser() (pid int, err error) {
 	var c *unix.Ucred
 	ctlErr := s.raw.Control(func(fd uintptr) { c, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
@@ -325,16 +332,18 @@ func closeOnExec(fd int) { unix.CloseOnExec(fd) }
 // duplicate returns another descriptor of the same open file.
 func duplicate(fd int) (int, error) { return unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3) }
 
-// interrupt makes the present or the next receive fail with os.ErrDeadlineExceeded, until resume.
+// interrupt makes the present or the next receive fail with
+// os.ErrDeadlineExceeded, until resume.
 func (s *socket) interrupt() { _ = s.c.SetReadDeadline(time.Unix(1, 0)) }
 func (s *socket) resume()    { _ = s.c.SetReadDeadline(time.Time{}) }
 
-// interruptSend makes a waiting send fail with os.ErrDeadlineExceeded, until resumeSend.
+// interruptSend makes a waiting send fail with os.ErrDeadlineExceeded, until
+// resumeSend.
 func (s *socket) interruptSend() { _ = s.c.SetWriteDeadline(time.Unix(1, 0)) }
 func (s *socket) resumeSend()    { _ = s.c.SetWriteDeadline(time.Time{}) }
 
-// awaitEndUntil waits for the end of the peer's side in a goroutine, which closes ended at the end. stop ends the goroutine and waits
-// for it.
+// awaitEndUntil waits for the end of the peer's side in a goroutine, which
+// closes ended at the end. stop ends the goroutine and waits for it.
 func (s *socket) awaitEndUntil() (ended <-chan struct{}, stop func()) {
 	done := make(chan struct{})
 	var given atomic.Bool
@@ -350,7 +359,8 @@ func (s *socket) awaitEndUntil() (ended <-chan struct{}, stop func()) {
 	}
 }
 
-// readable reports whether a packet or the end of file can be received without waiting.
+// readable reports whether a packet or the end of file can be received without
+// waiting.
 func (s *socket) readable() (is bool) {
 	_ = s.raw.Control(func(fd uintptr) {
 		p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
@@ -360,7 +370,8 @@ func (s *socket) readable() (is bool) {
 	return is
 }
 
-// hungUp reports whether the other end is completely closed, not only for writing.
+// hungUp reports whether the other end is completely closed, not only for
+// writing.
 func (s *socket) hungUp() bool {
 	hup := true
 	_ = s.raw.Control(func(fd uintptr) {
@@ -371,7 +382,8 @@ func (s *socket) hungUp() bool {
 	return hup
 }
 
-// systemLimits returns the number of descriptors and of mappings that this process may have.
+// systemLimits returns the number of descriptors and of mappings that this
+// process may have.
 func systemLimits() (descriptors, maps int) {
 	descriptors, maps = 1024, 65530
 	var limit unix.Rlimit
@@ -385,8 +397,9 @@ func systemLimits() (descriptors, maps int) {
 	return descriptors, maps
 }
 
-// process returns a handle of the process at the other end, which becomes readable when the process is dead. It returns nil if the
-// kernel does not know the process, as at the ends of a socket pair that this process has made.
+// process returns a handle of the process at the other end, which becomes
+// readable when the process is dead. It returns nil if the kernel does not know
+// the process, as at the ends of a socket pair that this process has made.
 func (s *socket) process(pid int) (handle *os.File) {
 	if pid == 0 || pid == os.Getpid() {
 		return nil
@@ -409,7 +422,8 @@ func (s *socket) process(pid int) (handle *os.File) {
 	return os.NewFile(uintptr(fd), "process")
 }
 
-// unread returns the number of sent bytes that the other end has not read, as the kernel counts them; 0 if the socket is closed.
+// unread returns the number of sent bytes that the other end has not read, as
+// the kernel counts them; 0 if the socket is closed.
 func (s *socket) unread() (bytes int) {
 	_ = s.raw.Control(func(fd uintptr) { bytes, _ = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) })
 	return bytes

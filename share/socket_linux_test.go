@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestReceiveAfterReset: a peer that dies with packets unread has sent others, and they come before its end of file.
+// TestReceiveAfterReset: a peer that dies with packets unread has sent others,
+// and they come before its end of file.
 func TestReceiveAfterReset(t *testing.T) {
 	a, b, err := pair()
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// All functions that create or find an owner fail first on this system, so the functions below are never called.
+// All functions that create or find an owner fail first on this system, so the
+// functions below are never called.
 const supported = false
 
 var errBusy = errors.New("socket buffer is full")

@@ -2,10 +2,12 @@ package share
 
 import "math/bits"
 
-// spans divides an arena into blocks. It implements the two-level segregated fit of Masmano, Ripoll, Crespo and Real ("TLSF: a new
-// dynamic memory allocator for real-time systems", 2004): free spans are in lists by size, four lists to a power of two, two levels
-// of bit masks mark the non-empty lists, and neighbours are merged when they are freed. Every operation takes constant time. All of
-// its data is outside the arena.
+// spans divides an arena into blocks. It implements the two-level segregated
+// fit of Masmano, Ripoll, Crespo and Real ("TLSF: a new dynamic memory
+// allocator for real-time systems", 2004): free spans are in lists by size,
+// four lists to a power of two, two levels of bit masks mark the non-empty
+// lists, and neighbours are merged when they are freed. Every operation takes
+// constant time. All of its data is outside the arena.
 type spans struct {
 	size int
 	used int
@@ -39,12 +41,14 @@ func class(size int) (int, int) {
 	return i, size >> (i - fineBits) & (fineClasses - 1)
 }
 
-// roundUp returns size rounded up to a multiple of blockMultiple, at least one: every block has an address of its own.
+// roundUp returns size rounded up to a multiple of blockMultiple, at least one:
+// every block has an address of its own.
 func roundUp(size int) int {
 	return max((size+blockMultiple-1)/blockMultiple*blockMultiple, blockMultiple)
 }
 
-// take returns a span of at least size bytes, nil if no list is certain to have one. size is a result of roundUp.
+// take returns a span of at least size bytes, nil if no list is certain to have
+// one. size is a result of roundUp.
 func (s *spans) take(size int) *span {
 	f := s.find(size)
 	if f == nil {
@@ -64,7 +68,8 @@ func (s *spans) take(size int) *span {
 	return f
 }
 
-// find looks in the lists whose spans are all large enough, and then at the first span of the list of size itself.
+// find looks in the lists whose spans are all large enough, and then at the
+// first span of the list of size itself.
 func (s *spans) find(size int) *span {
 	i, j := class(size)
 	if f := s.free[i][j]; f != nil && f.size >= size {

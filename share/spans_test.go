@@ -6,8 +6,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestSpansAgainstAMap takes and releases at random and compares the spans with a map of the taken bytes: no overlap,
-// every byte in one span, free neighbours merged, and after the last release one span.
+// TestSpansAgainstAMap takes and releases at random and compares the spans with
+// a map of the taken bytes: no overlap, every byte in one span, free neighbours
+// merged, and after the last release one span.
 func TestSpansAgainstAMap(t *testing.T) {
 	const size = 1 << 16
 	rapid.Check(t, func(t *rapid.T) {
@@ -59,7 +60,8 @@ func checkSpans(t *rapid.T, s *spans, out []*span) {
 	}
 }
 
-// TestSpansFindWhatFits: a size that a wider list serves is found although its own list is empty, in every class.
+// TestSpansFindWhatFits: a size that a wider list serves is found although its
+// own list is empty, in every class.
 func TestSpansFindWhatFits(t *testing.T) {
 	for size := blockMultiple; size <= 1<<14; size += blockMultiple {
 		s := newSpans(size)

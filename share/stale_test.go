@@ -11,8 +11,9 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// TestStalePointer: the use of an old pointer, against the rule and at any moment, returns an error or a live tensor: all of it
-// has one stamp, and no other while it is in use. The race detector would report it, as it should.
+// TestStalePointer: the use of an old pointer, against the rule and at any
+// moment, returns an error or a live tensor: all of it has one stamp, and no
+// other while it is in use. The race detector would report it, as it should.
 func TestStalePointer(t *testing.T) {
 	a, b := twoEnds(t)
 	const n = 5000

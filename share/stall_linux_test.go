@@ -18,7 +18,8 @@ func stallAfterAnHour(o *Owner, do Stall) {
 	o.stall, o.stallAfter = do, time.Hour
 }
 
-// age makes everything that the owner has noted about the peer two hours older, but for the last attempt to offer.
+// age makes everything that the owner has noted about the peer two hours older,
+// but for the last attempt to offer.
 func age(p *Peer) {
 	p.o.mu.Lock()
 	defer p.o.mu.Unlock()
@@ -28,14 +29,16 @@ func age(p *Peer) {
 	}
 }
 
-// queueLen returns the number of packets that wait for the peer to read, and of those that have left the queue.
+// queueLen returns the number of packets that wait for the peer to read, and of
+// those that have left the queue.
 func queueLen(p *Peer) (waiting int, flushed uint64) {
 	p.outMu.Lock()
 	defer p.outMu.Unlock()
 	return len(p.queue), p.flushed
 }
 
-// unreadOffers returns an owner and a peer of it that has been sent three offers, which are all that it will hold, and has read none.
+// unreadOffers returns an owner and a peer of it that has been sent three
+// offers, which are all that it will hold, and has read none.
 func unreadOffers(t *testing.T) (o *Owner, p *Peer, socket int, x *tensor.Tensor) {
 	t.Helper()
 	skipElsewhere(t)
@@ -55,7 +58,8 @@ func unreadOffers(t *testing.T) (o *Owner, p *Peer, socket int, x *tensor.Tensor
 	return o, p, socket, x
 }
 
-// TestSlowReaderIsNotStalled: a peer that reads one packet of many is not stalled, one that has read none for the whole time is.
+// TestSlowReaderIsNotStalled: a peer that reads one packet of many is not
+// stalled, one that has read none for the whole time is.
 func TestSlowReaderIsNotStalled(t *testing.T) {
 	o, p, socket, x := unreadOffers(t)
 	stallAfterAnHour(o, StallDisconnect)
@@ -73,7 +77,8 @@ func TestSlowReaderIsNotStalled(t *testing.T) {
 	unix.Shutdown(socket, unix.SHUT_RDWR)
 }
 
-// TestQueueThatShrinks: packets that leave the queue show that the peer reads, also while the socket is as full as before.
+// TestQueueThatShrinks: packets that leave the queue show that the peer reads,
+// also while the socket is as full as before.
 func TestQueueThatShrinks(t *testing.T) {
 	o, p, socket, x, offers := deafPeer(t)
 	for range 40 {
@@ -98,7 +103,8 @@ func TestQueueThatShrinks(t *testing.T) {
 	unix.Shutdown(socket, unix.SHUT_RDWR)
 }
 
-// TestSlowAnswerAboutAnArena: a peer that owes an answer about a retired arena is not disconnected while it reads older messages.
+// TestSlowAnswerAboutAnArena: a peer that owes an answer about a retired arena
+// is not disconnected while it reads older messages.
 func TestSlowAnswerAboutAnArena(t *testing.T) {
 	o, p, socket, _ := unreadOffers(t)
 	stallAfterAnHour(o, StallDisconnect)

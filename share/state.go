@@ -10,8 +10,9 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// State is a snapshot of an owner: its arenas, blocks and names, and the leases of its peers. The answer to LIST is the same
-// in JSON, whose entries may be of different moments.
+// State is a snapshot of an owner: its arenas, blocks and names, and the leases
+// of its peers. The answer to LIST is the same in JSON, whose entries may be of
+// different moments.
 type State struct {
 	Version  int          `json:"version"`
 	PID      int          `json:"pid"`
@@ -24,7 +25,8 @@ type State struct {
 	Bytes    Bytes        `json:"bytes"`
 }
 
-// ArenaState describes an arena. Used is the bytes of its blocks, Peers the number of connections that have it mapped.
+// ArenaState describes an arena. Used is the bytes of its blocks, Peers the
+// number of connections that have it mapped.
 type ArenaState struct {
 	ID      string `json:"id"`
 	Bytes   int    `json:"bytes"`
@@ -34,7 +36,8 @@ type ArenaState struct {
 	Retired bool   `json:"retired"`
 }
 
-// BlockState describes a block in use. Its State is "owned", "shared" or "limbo". Refs counts leases and tickets.
+// BlockState describes a block in use. Its State is "owned", "shared" or
+// "limbo". Refs counts leases and tickets.
 type BlockState struct {
 	Arena  string `json:"arena"`
 	Offset int    `json:"offset"`
@@ -43,8 +46,9 @@ type BlockState struct {
 	Refs   int    `json:"refs"`
 }
 
-// Lease describes a reference of a peer to a block. Its State is "held", "ticket" for a ticket that the peer has requested, or
-// "quarantined" for a lease or ticket of a disconnected peer.
+// Lease describes a reference of a peer to a block. Its State is "held",
+// "ticket" for a ticket that the peer has requested, or "quarantined" for a
+// lease or ticket of a disconnected peer.
 type Lease struct {
 	PID        int    `json:"pid"`
 	Command    string `json:"command"`
@@ -66,9 +70,10 @@ type NameState struct {
 	Bytes int    `json:"bytes"`
 }
 
-// Bytes are totals of an owner. Limit is 0 if there is none. Arenas includes retired arenas that peers still have mapped,
-// except the Pinned ones, which only disconnected peers may still have mapped. Copied counts the bytes copied since the
-// start because tensors were outside the arenas.
+// Bytes are totals of an owner. Limit is 0 if there is none. Arenas includes
+// retired arenas that peers still have mapped, except the Pinned ones, which
+// only disconnected peers may still have mapped. Copied counts the bytes copied
+// since the start because tensors were outside the arenas.
 type Bytes struct {
 	Limit  int64 `json:"limit"`
 	Arenas int64 `json:"arenas"`

@@ -110,7 +110,8 @@ func malformed(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrPeer, fmt.Sprintf(format, args...))
 }
 
-// parseHeader returns the header of a packet and the body, whose size fits the kind.
+// parseHeader returns the header of a packet and the body, whose size fits the
+// kind.
 func parseHeader(p []byte) (h header, body []byte, err error) {
 	if len(p) < headBytes || len(p) > maxPacket {
 		return h, nil, malformed("got a packet of %d bytes, want %d to %d", len(p), headBytes, maxPacket)
@@ -298,8 +299,9 @@ func appendDims(b []byte, dims []int) []byte {
 	return b
 }
 
-// parseOffer parses one tensor and checks that every element is within its block. The connection checks that the block is within an
-// arena. If the label is the expected one, parseOffer allocates no string.
+// parseOffer parses one tensor and checks that every element is within its
+// block. The connection checks that the block is within an arena. If the label
+// is the expected one, parseOffer allocates no string.
 func parseOffer(b []byte, likely string) (m offer, err error) {
 	m.serial, m.arena = le.Uint64(b), le.Uint64(b[8:])
 	offset, size, first := le.Uint64(b[16:]), le.Uint64(b[24:]), le.Uint64(b[48:])
@@ -376,7 +378,8 @@ func (m *offer) checkPlace() error {
 		}
 		return nil
 	}
-	// A layout reaches at most 2^58 elements in either direction, of at most 16 bytes, so nothing here overflows.
+	// A layout reaches at most 2^58 elements in either direction, of at most 16
+	// bytes, so nothing here overflows.
 	if start, end := m.first+low*each, m.first+(high+1)*each; start < 0 || start > m.bytes || end > m.bytes {
 		return malformed("got an offer of %s%s from byte %d on, want it within its block of %d bytes", m.dt, m.layout, m.first, m.bytes)
 	}
@@ -418,7 +421,8 @@ func parseRefusal(body []byte) (why error, err error) {
 	return fmt.Errorf("%w: %s", ErrRefused, text), nil
 }
 
-// reason truncates a text to the length that NO and REFUSED permit, at a character boundary.
+// reason truncates a text to the length that NO and REFUSED permit, at a
+// character boundary.
 func reason(text string) string {
 	text = strings.ToValidUTF8(text, "?")
 	if len(text) <= maxReason {

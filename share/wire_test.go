@@ -143,7 +143,8 @@ func TestMalformedHellosAndArenas(t *testing.T) {
 	}
 }
 
-// TestOffersReachNothingBeyondTheirBlock checks the bound against the reach of every element, one by one.
+// TestOffersReachNothingBeyondTheirBlock checks the bound against the reach of
+// every element, one by one.
 func TestOffersReachNothingBeyondTheirBlock(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rank := rapid.IntRange(0, 4).Draw(t, "rank")
@@ -184,8 +185,8 @@ func reach(sizes, strides []int, at int, low, high *int) {
 	}
 }
 
-// FuzzParse: no packet makes the parsers panic, and a packet that they accept is written the same
-// way.
+// FuzzParse: no packet makes the parsers panic, and a packet that they accept
+// is written the same way.
 func FuzzParse(f *testing.F) {
 	m := someOffer(f)
 	f.Add(m.append(header{kind: kindOffer, count: 1}.append(nil)))
@@ -231,7 +232,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestReasons: what one end says of why it refuses arrives as text, or not at all.
+// TestReasons: what one end says of why it refuses arrives as text, or not at
+// all.
 func TestReasons(t *testing.T) {
 	body := func(errno, zero uint32, text string) []byte {
 		b := le.AppendUint64(nil, 7)
@@ -263,7 +265,8 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// TestInlineOffersAreExact: the bytes behind an inline offer are its elements and nothing else.
+// TestInlineOffersAreExact: the bytes behind an inline offer are its elements
+// and nothing else.
 func TestInlineOffersAreExact(t *testing.T) {
 	m := offer{dt: dtype.U16, layout: shape.RowMajor(shape.MustOf(2, 3)), bytes: 12}
 	if _, err := parseOffer(m.append(nil), ""); err != nil {

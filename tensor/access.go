@@ -9,18 +9,21 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// View is the elements of a contiguous tensor as a Go slice in row-major order. It is a use of the tensor until its Release.
-// Data must not be used after that, and must not be written if the view is from Read.
+// View is the elements of a contiguous tensor as a Go slice in row-major order.
+// It is a use of the tensor until its Release. Data must not be used after
+// that, and must not be written if the view is from Read.
 //
-// A View must not be copied: go vet reports copies. A copy is the same use: the first Release of any of them ends it, and Data
-// of the others must not be used after that.
+// A View must not be copied: go vet reports copies. A copy is the same use: the
+// first Release of any of them ends it, and Data of the others must not be used
+// after that.
 type View[T dtype.Element] struct {
 	Data []T
 	_    noCopy
 	turn turn
 }
 
-// Release ends the use. It may be called from any goroutine. A second call, or a call on a copy, does nothing.
+// Release ends the use. It may be called from any goroutine. A second call, or
+// a call on a copy, does nothing.
 func (v *View[T]) Release() {
 	if v == nil {
 		return
@@ -29,14 +32,16 @@ func (v *View[T]) Release() {
 	v.turn.end()
 }
 
-// Read returns a view of x for reading. It fails with ErrDType unless T is x's element type, with ErrLayout unless x is
-// contiguous and its elements are aligned, and with ErrWriting while a writer has x.
+// Read returns a view of x for reading. It fails with ErrDType unless T is x's
+// element type, with ErrLayout unless x is contiguous and its elements are
+// aligned, and with ErrWriting while a writer has x.
 func Read[T dtype.Element](x *Tensor) (View[T], error) {
 	return view[T]("read", x, new(atomic.Uint64)) // declared here, where Read is inlined, so that it is on the caller's stack
 }
 
-// Write returns a view of x for writing. While it is out every other access to x fails with ErrWriting. It fails with
-// ErrShared unless x is exclusive, and like Read.
+// Write returns a view of x for writing. While it is out every other access to
+// x fails with ErrWriting. It fails with ErrShared unless x is exclusive, and
+// like Read.
 func Write[T dtype.Element](x *Tensor) (View[T], error) { return view[T]("write", x, nil) }
 
 func view[T dtype.Element](op string, x *Tensor, readers *atomic.Uint64) (View[T], error) {
@@ -59,7 +64,8 @@ func view[T dtype.Element](op string, x *Tensor, readers *atomic.Uint64) (View[T
 		op, x.describe(), unsafe.Alignof(zero), ErrLayout)
 }
 
-// Bytes is the bytes of a contiguous tensor, and a use of it. Data must not be used after Release. Like a [View] it must not be copied.
+// Bytes is the bytes of a contiguous tensor, and a use of it. Data must not be
+// used after Release. Like a [View] it must not be copied.
 type Bytes struct {
 	Data []byte
 	_    noCopy
@@ -75,12 +81,14 @@ func (b *Bytes) Release() {
 	b.turn.end()
 }
 
-// Use returns the bytes of a contiguous tensor of any element type for reading, as Read does.
+// Use returns the bytes of a contiguous tensor of any element type for reading,
+// as Read does.
 func (t *Tensor) Use() (Bytes, error) {
 	return t.lend("use", new(atomic.Uint64)) // as in Read
 }
 
-// Lock returns the bytes of a contiguous exclusive tensor of any element type for writing, as Write does.
+// Lock returns the bytes of a contiguous exclusive tensor of any element type
+// for writing, as Write does.
 func (t *Tensor) Lock() (Bytes, error) { return t.lend("lock", nil) }
 
 func (t *Tensor) lend(op string, readers *atomic.Uint64) (Bytes, error) {
@@ -91,7 +99,8 @@ func (t *Tensor) lend(op string, readers *atomic.Uint64) (Bytes, error) {
 	return Bytes{Data: data, turn: use}, err
 }
 
-// access takes a use for reading, which readers counts, or the lock if readers is nil.
+// access takes a use for reading, which readers counts, or the lock if readers
+// is nil.
 func (t *Tensor) access(op string, readers *atomic.Uint64) ([]byte, turn, error) {
 	if !t.layout.IsContiguous() {
 		return nil, turn{}, fmt.Errorf("%s: got %s%s, want a contiguous layout (see Contiguous): %w", op, t.dt, t.layout, ErrLayout)
@@ -113,9 +122,10 @@ func (t *Tensor) access(op string, readers *atomic.Uint64) ([]byte, turn, error)
 	return t.bytes(), use, nil
 }
 
-// turn is one use of a tensor. All copies of it refer to the same counter; the copy that moves the counter on from the turn's number
-// ends the use. There is one writer at a time, so writers share the counter of the handle; each reader has a counter of its
-// own.
+// turn is one use of a tensor. All copies of it refer to the same counter; the
+// copy that moves the counter on from the turn's number ends the use. There is
+// one writer at a time, so writers share the counter of the handle; each reader
+// has a counter of its own.
 type turn struct {
 	t      *Tensor
 	count  *atomic.Uint64
@@ -139,20 +149,24 @@ func (u *turn) end() {
 	}
 }
 
-// noCopy makes go vet (copylocks) report copies of a struct with a field of this type.
+// noCopy makes go vet (copylocks) report copies of a struct with a field of
+// this type.
 type noCopy struct{}
 
 func (*noCopy) Lock()   {}
 func (*noCopy) Unlock() {}
 
-// bytes returns the bytes that the layout spans. The caller has a use, or no other goroutine knows the tensor.
+// bytes returns the bytes that the layout spans. The caller has a use, or no
+// other goroutine knows the tensor.
 func (t *Tensor) bytes() []byte {
 	return t.buf.Bytes()[t.start : t.start+t.size : t.start+t.size]
 }
 
-// UnsafeBytes returns the bytes that the layout spans without taking a use, and the index in them at which element [0,...,0]
-// begins. They are valid only while something else keeps the tensor alive, and may be written only if the caller knows that
-// the tensor is exclusive. For a dead tensor the result is nil.
+// UnsafeBytes returns the bytes that the layout spans without taking a use, and
+// the index in them at which element [0,...,0] begins. They are valid only
+// while something else keeps the tensor alive, and may be written only if the
+// caller knows that the tensor is exclusive. For a dead tensor the result is
+// nil.
 func (t *Tensor) UnsafeBytes() (data []byte, first int) {
 	if t == nil || t.buf == nil || t.use() != nil {
 		return nil, 0
@@ -182,8 +196,9 @@ func Values[T dtype.Element](x *Tensor) ([]T, error) {
 	return out, nil
 }
 
-// At returns the element at the given index, one position per dimension; a negative position counts from the end. Each call
-// takes a use: for many elements use [Read] or [Values].
+// At returns the element at the given index, one position per dimension; a
+// negative position counts from the end. Each call takes a use: for many
+// elements use [Read] or [Values].
 func At[T dtype.Element](x *Tensor, places ...int) (T, error) {
 	const op = "at"
 	var v T

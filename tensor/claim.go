@@ -9,8 +9,8 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// claim is an operation's right to one operand from its begin to its end: a use or, if the bytes may be written, the
-// lock.
+// claim is an operation's right to one operand from its begin to its end: a use
+// or, if the bytes may be written, the lock.
 type claim struct {
 	t      *Tensor
 	sem    CopySemantics
@@ -19,8 +19,8 @@ type claim struct {
 	kept   *Tensor // the result that takes over the bytes: t itself if it stays
 }
 
-// acquire takes the lock for an exclusive tensor that is given up, and a use otherwise. Only a strict donation fails because
-// the tensor is shared.
+// acquire takes the lock for an exclusive tensor that is given up, and a use
+// otherwise. Only a strict donation fails because the tensor is shared.
 func (c *claim) acquire() error {
 	if c.sem != Borrow {
 		err := c.t.h.Lock()
@@ -55,8 +55,9 @@ func (c *claim) view(op string, to relayout) error {
 	return c.hold(op, c.t.start+c.t.first+bits/8, c.t.dt, l)
 }
 
-// hold makes a tensor over the claimed one's buffer. If the claimed one is locked, the new tensor gets its hold at the commit,
-// otherwise a hold of its own.
+// hold makes a tensor over the claimed one's buffer. If the claimed one is
+// locked, the new tensor gets its hold at the commit, otherwise a hold of its
+// own.
 func (c *claim) hold(op string, offset int, dt dtype.DType, l *shape.Layout) error {
 	v, err := over(op, c.t.buf, offset, dt, l)
 	if err != nil {
@@ -71,7 +72,8 @@ func (c *claim) hold(op string, offset int, dt dtype.DType, l *shape.Layout) err
 	return nil
 }
 
-// moves reports whether a result gets the handle of the claimed tensor, with a new generation.
+// moves reports whether a result gets the handle of the claimed tensor, with a
+// new generation.
 func (c *claim) moves() bool { return c.locked && !c.t.h.Spent() }
 
 // commit ends the claim, and the tensor if it was given up.
@@ -80,8 +82,10 @@ func (c *claim) commit(op *Operation) {
 		c.end()
 		return
 	}
-	// The reason is set first, because other goroutines may ask for it once the handle is dead. It does no harm on a live tensor, nor if
-	// another goroutine ends the tensor at the same time: a reused tensor that is listed twice ends here twice.
+	// The reason is set first, because other goroutines may ask for it once the
+	// handle is dead. It does no harm on a live tensor, nor if another
+	// goroutine ends the tensor at the same time: a reused tensor that is
+	// listed twice ends here twice.
 	c.t.fate.Store(op.here(4))
 	if c.kept != nil && c.moves() {
 		c.kept.h = c.t.h.Move()
@@ -105,7 +109,8 @@ func (c *claim) rollback() {
 	c.end()
 }
 
-// drop releases the result, which no other goroutine knows and which may not have a handle yet.
+// drop releases the result, which no other goroutine knows and which may not
+// have a handle yet.
 func (c *claim) drop() {
 	if c.kept != nil && c.kept != c.t {
 		_ = c.kept.h.Release()

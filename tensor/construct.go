@@ -10,7 +10,8 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// New returns a tensor of zeros in a buffer of its own. The caller owns it and releases it.
+// New returns a tensor of zeros in a buffer of its own. The caller owns it and
+// releases it.
 func New(dt dtype.DType, s *shape.Shape) (*Tensor, error) { return NewFor(memory.IO, dt, s) }
 
 // NewFor is New with the bytes counted under purpose p.
@@ -18,8 +19,9 @@ func NewFor(p memory.Purpose, dt dtype.DType, s *shape.Shape) (*Tensor, error) {
 	return alloc("new", p, dt, s)
 }
 
-// Make returns a tensor in a buffer of src, for callers that write every element: the values are undefined. A nil src
-// means [memory.Process] with purpose [memory.Activations].
+// Make returns a tensor in a buffer of src, for callers that write every
+// element: the values are undefined. A nil src means [memory.Process] with
+// purpose [memory.Activations].
 func Make(src memory.Source, dt dtype.DType, s *shape.Shape) (*Tensor, error) {
 	if src == nil {
 		src = memory.Process(memory.Activations)
@@ -56,7 +58,8 @@ func alloc(op string, p memory.Purpose, dt dtype.DType, s *shape.Shape) (*Tensor
 	return own(op, buf, dt, shape.RowMajor(s))
 }
 
-// own makes a tensor of a whole buffer. It takes over the caller's hold, also if it fails.
+// own makes a tensor of a whole buffer. It takes over the caller's hold, also
+// if it fails.
 func own(op string, buf *memory.Buffer, dt dtype.DType, l *shape.Layout) (*Tensor, error) {
 	t, err := over(op, buf, 0, dt, l)
 	if err == nil {
@@ -70,7 +73,8 @@ func own(op string, buf *memory.Buffer, dt dtype.DType, l *shape.Layout) (*Tenso
 	return t, nil
 }
 
-// Of returns a tensor with a copy of data, in row-major order. Without dims the tensor is a scalar of one element.
+// Of returns a tensor with a copy of data, in row-major order. Without dims the
+// tensor is a scalar of one element.
 func Of[T dtype.Element](data []T, dims ...int) (*Tensor, error) {
 	dt, s, err := typed("of", data, dims)
 	if err != nil {
@@ -79,7 +83,8 @@ func Of[T dtype.Element](data []T, dims ...int) (*Tensor, error) {
 	return fromBytes("of", dt, s, asBytes(data))
 }
 
-// Zeros returns a tensor of zeros in a buffer of its own: [New] for a Go type and sizes.
+// Zeros returns a tensor of zeros in a buffer of its own: [New] for a Go type
+// and sizes.
 func Zeros[T dtype.Element](dims ...int) (*Tensor, error) {
 	const op = "zeros"
 	s, err := shape.Of(dims...)
@@ -107,9 +112,10 @@ func Full[T dtype.Element](v T, dims ...int) (*Tensor, error) {
 	return t, nil
 }
 
-// Wrap returns a tensor over the caller's slice, without a copy. The tensor is never exclusive: operations never write into it.
-// The caller must not write into data while the tensor or a view of it is alive. For a slice that results are to be written
-// into, use [WrapWritable].
+// Wrap returns a tensor over the caller's slice, without a copy. The tensor is
+// never exclusive: operations never write into it. The caller must not write
+// into data while the tensor or a view of it is alive. For a slice that results
+// are to be written into, use [WrapWritable].
 func Wrap[T dtype.Element](data []T, dims ...int) (*Tensor, error) {
 	dt, s, err := typed("wrap", data, dims)
 	if err != nil {
@@ -118,9 +124,11 @@ func Wrap[T dtype.Element](data []T, dims ...int) (*Tensor, error) {
 	return own("wrap", memory.Import(asBytes(data), nil), dt, shape.RowMajor(s))
 }
 
-// WrapWritable is [Wrap] for a slice that may be written: the tensor is exclusive like one with bytes of its own. It can be
-// written by [Write], receive an output of a run (tenure.Into), and be given up to an operation, whose result is then in data. The
-// caller must not read or write data until the tensor and every tensor that took over its bytes are released.
+// WrapWritable is [Wrap] for a slice that may be written: the tensor is
+// exclusive like one with bytes of its own. It can be written by [Write],
+// receive an output of a run (tenure.Into), and be given up to an operation,
+// whose result is then in data. The caller must not read or write data until
+// the tensor and every tensor that took over its bytes are released.
 func WrapWritable[T dtype.Element](data []T, dims ...int) (*Tensor, error) {
 	const op = "wrap writable"
 	dt, s, err := typed(op, data, dims)
@@ -130,8 +138,9 @@ func WrapWritable[T dtype.Element](data []T, dims ...int) (*Tensor, error) {
 	return own(op, memory.Adopt(asBytes(data), 0, nil), dt, shape.RowMajor(s))
 }
 
-// FromBytes returns a tensor with a copy of data: the elements in row-major order and the machine's byte order, packed if
-// they are smaller than a byte. Bytes of Bool other than 0 become 1.
+// FromBytes returns a tensor with a copy of data: the elements in row-major
+// order and the machine's byte order, packed if they are smaller than a byte.
+// Bytes of Bool other than 0 become 1.
 func FromBytes(dt dtype.DType, s *shape.Shape, data []byte) (*Tensor, error) {
 	return fromBytes("from bytes", dt, s, data)
 }
@@ -160,8 +169,9 @@ func fromBytes(op string, dt dtype.DType, s *shape.Shape, data []byte) (*Tensor,
 	return t, nil
 }
 
-// FromBuffer returns a tensor over a part of a buffer: element [0,...,0] is at the byte offset. The tensor is an additional
-// holder; the caller keeps its own hold, and releases it if the tensor is to be writable.
+// FromBuffer returns a tensor over a part of a buffer: element [0,...,0] is at
+// the byte offset. The tensor is an additional holder; the caller keeps its own
+// hold, and releases it if the tensor is to be writable.
 func FromBuffer(buf *memory.Buffer, offset int, dt dtype.DType, l *shape.Layout) (*Tensor, error) {
 	const op = "from buffer"
 	if dt.Bits() == 0 {
@@ -177,10 +187,12 @@ func FromBuffer(buf *memory.Buffer, offset int, dt dtype.DType, l *shape.Layout)
 	return t, nil
 }
 
-// Renew makes a tensor that has ended alive again over other bytes, if they match the previous ones: the same type and
-// layout, at the same offset in a buffer of the same size. It is for a tensor that [FromBuffer] made of a buffer of
-// [memory.AdoptRenewable]; the tensor's hold must be the only one. It allocates no object. If the previous bytes have a
-// holder or do not match, Renew does nothing and returns false.
+// Renew makes a tensor that has ended alive again over other bytes, if they
+// match the previous ones: the same type and layout, at the same offset in a
+// buffer of the same size. It is for a tensor that [FromBuffer] made of a
+// buffer of [memory.AdoptRenewable]; the tensor's hold must be the only one. It
+// allocates no object. If the previous bytes have a holder or do not match,
+// Renew does nothing and returns false.
 func (t *Tensor) Renew(data []byte, label string, release func(), offset int, dt dtype.DType, l *shape.Layout) bool {
 	if t == nil || t.buf == nil || t.dt != dt || t.layout != l || t.start+t.first != offset || t.Alive() || t.buf.Holders() > 0 {
 		return false

@@ -12,7 +12,8 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// ok returns v and fails the test on an error; its result takes the two values of a call.
+// ok returns v and fails the test on an error; its result takes the two values
+// of a call.
 func ok[T any](v T, err error) func(t testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()

@@ -8,7 +8,8 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// smallFloats maps the bit patterns of floats of at most a byte to their values.
+// smallFloats maps the bit patterns of floats of at most a byte to their
+// values.
 var smallFloats = map[dtype.DType]func(pattern uint8) float32{
 	dtype.F8E4M3FN:      func(p uint8) float32 { return dtype.Float8E4M3FN(p).Float32() },
 	dtype.F8E4M3FNUZ:    func(p uint8) float32 { return dtype.Float8E4M3FNUZ(p).Float32() },
@@ -31,11 +32,13 @@ func patternAt(dt dtype.DType, data []byte, i int) uint8 {
 	return dt.PackedAt(data, i)
 }
 
-// Float32s returns the elements of a tensor of any real type as float32, in row-major order, in a new slice. Floats of up to
-// 32 bits are exact; f64 and large integers are rounded to nearest; bool is 0 or 1.
+// Float32s returns the elements of a tensor of any real type as float32, in
+// row-major order, in a new slice. Floats of up to 32 bits are exact; f64 and
+// large integers are rounded to nearest; bool is 0 or 1.
 func Float32s(x *Tensor) ([]float32, error) { return floats[float32]("float32s", x) }
 
-// Float64s is [Float32s] with float64 elements: f64 and integers of up to 53 bits are exact, larger ones are rounded to nearest.
+// Float64s is [Float32s] with float64 elements: f64 and integers of up to 53
+// bits are exact, larger ones are rounded to nearest.
 func Float64s(x *Tensor) ([]float64, error) { return floats[float64]("float64s", x) }
 
 func floats[F float32 | float64](op string, x *Tensor) ([]F, error) {

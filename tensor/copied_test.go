@@ -43,7 +43,8 @@ func orders(n int, f func(order []int)) {
 	permute(0)
 }
 
-// Three readers with one, two and three copies, released in every order: a use ends with the first of its copies, and no other.
+// Three readers with one, two and three copies, released in every order: a use
+// ends with the first of its copies, and no other.
 func TestCopiesOfReadersEndOneUse(t *testing.T) {
 	memorytest.Check(t)
 	x := ok(Of([]float32{1, 2, 3, 4}, 4))(t)
@@ -76,8 +77,8 @@ func TestCopiesOfReadersEndOneUse(t *testing.T) {
 	release(t, x)
 }
 
-// A copy of a writer's view that has ended does nothing to the next writer, nor to a reader, nor to the next tensor that the
-// record behind the handle serves.
+// A copy of a writer's view that has ended does nothing to the next writer, nor
+// to a reader, nor to the next tensor that the record behind the handle serves.
 func TestStaleCopyOfAWriter(t *testing.T) {
 	memorytest.Check(t)
 	x := ok(Of([]float32{1, 2, 3, 4}, 4))(t)
@@ -102,7 +103,8 @@ func TestStaleCopyOfAWriter(t *testing.T) {
 	release(t, y)
 }
 
-// A copy ends the use when the first view is forgotten: all copies have one use, and any of them ends it.
+// A copy ends the use when the first view is forgotten: all copies have one
+// use, and any of them ends it.
 func TestCopyEndsTheUse(t *testing.T) {
 	memorytest.Check(t)
 	x := ok(Of([]float32{1, 2, 3, 4}, 4))(t)
@@ -123,7 +125,8 @@ func TestCopyEndsTheUse(t *testing.T) {
 	release(t, y)
 }
 
-// Random programs of readers, writers, copies and releases against a set of the uses that are out.
+// Random programs of readers, writers, copies and releases against a set of the
+// uses that are out.
 func TestRandomCopies(t *testing.T) {
 	memorytest.Check(t)
 	for seed := range uint64(200) {
@@ -188,7 +191,8 @@ func TestRandomCopies(t *testing.T) {
 	}
 }
 
-// Goroutines that release copies of one view at once end one use, and leave that of another view.
+// Goroutines that release copies of one view at once end one use, and leave
+// that of another view.
 func TestConcurrentCopies(t *testing.T) {
 	memorytest.Check(t)
 	x := ok(Of([]float32{1, 2, 3, 4}, 4))(t)

@@ -22,17 +22,19 @@ var (
 	ErrPartlyWritten = errors.New("failed after the first write") // donated and reused operands are dead
 	ErrUnsupported   = dtype.ErrUnsupported                       // legal, but not supported
 	ErrCorrupt       = errors.New("corrupt data")
-	// ErrNoTensor: a nil *Tensor, such as a map returns for an unknown name, or a zero Tensor.
+	// ErrNoTensor: a nil *Tensor, such as a map returns for an unknown name, or
+	// a zero Tensor.
 	ErrNoTensor = errors.New("no tensor")
-	// ErrLayout: the layout does not fit: it has gaps, another order, two elements in one byte, or an unaligned address.
-	// A copy fits.
+	// ErrLayout: the layout does not fit: it has gaps, another order, two
+	// elements in one byte, or an unaligned address. A copy fits.
 	ErrLayout = errors.New("layout does not fit")
-	// ErrNotReusable: a tensor was donated to an operation that cannot put a result into its bytes. With Reuse the operation
-	// may use other bytes.
+	// ErrNotReusable: a tensor was donated to an operation that cannot put a
+	// result into its bytes. With Reuse the operation may use other bytes.
 	ErrNotReusable = errors.New("bytes cannot be reused")
 )
 
-// errLost: the buffer of a live tensor has no holder, because the tensor's hold was released elsewhere.
+// errLost: the buffer of a live tensor has no holder, because the tensor's hold
+// was released elsewhere.
 var errLost = fmt.Errorf("buffer: %w", ErrReleased)
 
 // refusal returns the error of op for a handle's error.
@@ -53,8 +55,9 @@ func (t *Tensor) refusal(op string, err error) error {
 	return fmt.Errorf("%s: %s: %w", op, t.describe(), err)
 }
 
-// deadError names the operation that a dead tensor was donated to. The handle's record may already serve another handle, so the
-// tensor itself stores the operation, before the record changes.
+// deadError names the operation that a dead tensor was donated to. The handle's
+// record may already serve another handle, so the tensor itself stores the
+// operation, before the record changes.
 func (t *Tensor) deadError(op string, err error) error {
 	f := t.fate.Load()
 	switch {
@@ -77,7 +80,8 @@ func (t *Tensor) sharedError(op string) error {
 	return fmt.Errorf("%s: %s: %w: held or used by others until just now", op, t.describe(), ErrShared)
 }
 
-// whyShared lists the other holders and uses of the bytes, "" if there are none.
+// whyShared lists the other holders and uses of the bytes, "" if there are
+// none.
 func (t *Tensor) whyShared() string {
 	flags, holders := t.buf.Flags(), t.buf.Holders()
 	uses, exports := t.h.Uses()
@@ -101,7 +105,8 @@ func counted(n int, what string) string {
 	return fmt.Sprintf("%d %ss are out", n, what)
 }
 
-// otherHolders lists the other handles on the buffer with their allocation sites, in builds that record them.
+// otherHolders lists the other handles on the buffer with their allocation
+// sites, in builds that record them.
 func (t *Tensor) otherHolders() string {
 	text := ""
 	for _, h := range t.buf.Info().Handles {
@@ -112,5 +117,6 @@ func (t *Tensor) otherHolders() string {
 	return text
 }
 
-// describe returns the tensor's type as text, which stays valid after the tensor's end.
+// describe returns the tensor's type as text, which stays valid after the
+// tensor's end.
 func (t *Tensor) describe() string { return t.dt.String() + t.layout.Shape().String() }

@@ -17,13 +17,17 @@ const (
 	WritableExport
 )
 
-// Export takes an export of t: a use that code outside Go ends at any time (see [memory.Foreign]), or EndExport does. It
-// returns the description that Show has stored, nil if there is none yet.
+// Export takes an export of t: a use that code outside Go ends at any time (see
+// [memory.Foreign]), or EndExport does. It returns the description that Show
+// has stored, nil if there is none yet.
 //
-// While a read-only export is out, the bytes are not written, and a donation fails with that reason. A writable export is the
-// tensor's writer: it requires an exclusive tensor, and while it is out all other access fails with [ErrWriting].
+// While a read-only export is out, the bytes are not written, and a donation
+// fails with that reason. A writable export is the tensor's writer: it requires
+// an exclusive tensor, and while it is out all other access fails with
+// [ErrWriting].
 //
-// Export is for packages that describe tensors to other languages. Programs use package dlpack.
+// Export is for packages that describe tensors to other languages. Programs use
+// package dlpack.
 func (t *Tensor) Export(kind ExportKind) (shown unsafe.Pointer, err error) {
 	if t == nil || t.buf == nil {
 		return nil, errNil("export", t)
@@ -45,8 +49,8 @@ func (t *Tensor) Export(kind ExportKind) (shown unsafe.Pointer, err error) {
 	return atomic.LoadPointer(&t.shown), nil
 }
 
-// TryExport is the fast path of Export for reading: it returns nil if Show has stored nothing yet, or if the export is not
-// possible at once.
+// TryExport is the fast path of Export for reading: it returns nil if Show has
+// stored nothing yet, or if the export is not possible at once.
 func (t *Tensor) TryExport() (shown unsafe.Pointer) {
 	if t == nil || atomic.LoadPointer(&t.shown) == nil || !t.h.TryExport() {
 		return nil
@@ -74,9 +78,10 @@ type Exported struct {
 	End   memory.Foreign // how foreign code ends an export
 }
 
-// Show calls build to describe t to foreign code, in a buffer that lives until the hold of t on its bytes has ended, and returns
-// the address of that buffer. Concurrent callers get the same one. The caller has an export. build must not keep its
-// argument.
+// Show calls build to describe t to foreign code, in a buffer that lives until
+// the hold of t on its bytes has ended, and returns the address of that buffer.
+// Concurrent callers get the same one. The caller has an export. build must not
+// keep its argument.
 func (t *Tensor) Show(build func(Exported) (*memory.Buffer, error)) (unsafe.Pointer, error) {
 	if t == nil || t.buf == nil {
 		return nil, errNil("show", t)

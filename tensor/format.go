@@ -11,18 +11,21 @@ import (
 	"github.com/tenure-go/tenure/dtype"
 )
 
-// Larger tensors are shown by the first and last few elements of each dimension.
+// Larger tensors are shown by the first and last few elements of each
+// dimension.
 const (
 	showAll   = 1000
 	showEdges = 3
 )
 
-// String returns type, shape and values in a readable form: small tensors completely, large ones by the first and last
-// elements of each dimension. For a dead tensor, and one that is being written, the state replaces the values.
+// String returns type, shape and values in a readable form: small tensors
+// completely, large ones by the first and last elements of each dimension. For
+// a dead tensor, and one that is being written, the state replaces the values.
 func (t *Tensor) String() string { return t.text(numbers{}, false) }
 
-// Format implements fmt.Formatter: %v and %s as String, %+v with all elements, and %f, %e, %g and similar verbs with float
-// elements in that form, such as %.2f.
+// Format implements fmt.Formatter: %v and %s as String, %+v with all elements,
+// and %f, %e, %g and similar verbs with float elements in that form, such as
+// %.2f.
 func (t *Tensor) Format(f fmt.State, verb rune) {
 	var n numbers
 	switch verb {
@@ -86,7 +89,8 @@ func (t *Tensor) lifeless(err error) string {
 	return "released"
 }
 
-// printer formats all elements that are shown, so that they can be aligned, and then writes them with the brackets.
+// printer formats all elements that are shown, so that they can be aligned, and
+// then writes them with the brackets.
 type printer struct {
 	t              *Tensor
 	numbers        numbers
@@ -97,7 +101,8 @@ type printer struct {
 	width          int
 }
 
-// shown calls f for each index of a dimension that is shown, and once with -1 for the omitted ones.
+// shown calls f for each index of a dimension that is shown, and once with -1
+// for the omitted ones.
 func (p *printer) shown(n int, f func(i int)) {
 	for i := 0; i < n; i++ {
 		if p.edges > 0 && n > 2*p.edges && i == p.edges {
@@ -203,7 +208,8 @@ func (n numbers) element(dt dtype.DType, data []byte, atBit int) string {
 	return n.small(dt, data, atBit)
 }
 
-// small formats elements of types that Go does not have: small floats and integers as numbers, everything else as bits.
+// small formats elements of types that Go does not have: small floats and
+// integers as numbers, everything else as bits.
 func (n numbers) small(dt dtype.DType, data []byte, atBit int) string {
 	if dt.Bits() <= 8 {
 		pattern := patternAt(dt, data, atBit/dt.Bits())
@@ -215,7 +221,8 @@ func (n numbers) small(dt dtype.DType, data []byte, atBit int) string {
 	return fmt.Sprintf("0x%x", data[atBit/8:atBit/8+dt.Size()])
 }
 
-// float formats up to 6 significant digits, 9 of f64, unless a verb sets the format, and then adds a point to whole numbers.
+// float formats up to 6 significant digits, 9 of f64, unless a verb sets the
+// format, and then adds a point to whole numbers.
 func (n numbers) float(f float64, bits int) string {
 	switch {
 	case math.IsNaN(f):

@@ -2,8 +2,10 @@ package tensor
 
 import "github.com/tenure-go/tenure/memory"
 
-// Contiguous returns a tensor with the same elements whose layout is contiguous: a view of the same bytes if t is contiguous,
-// otherwise a copy in a buffer of its own. copied reports which. The result is a separate tensor; the caller keeps t.
+// Contiguous returns a tensor with the same elements whose layout is
+// contiguous: a view of the same bytes if t is contiguous, otherwise a copy in
+// a buffer of its own. copied reports which. The result is a separate tensor;
+// the caller keeps t.
 func (t *Tensor) Contiguous() (c *Tensor, copied bool, err error) {
 	const op = "contiguous"
 	if t == nil || t.buf == nil {
@@ -17,7 +19,8 @@ func (t *Tensor) Contiguous() (c *Tensor, copied bool, err error) {
 	return c, err == nil, err
 }
 
-// Copy returns a tensor with the same elements in a buffer of its own, contiguous, counted under p.
+// Copy returns a tensor with the same elements in a buffer of its own,
+// contiguous, counted under p.
 func (t *Tensor) Copy(p memory.Purpose) (*Tensor, error) {
 	return t.copied(func() (*Tensor, error) { return alloc("copy", p, t.dt, t.Shape()) })
 }
@@ -44,7 +47,8 @@ func (t *Tensor) copied(make func() (*Tensor, error)) (*Tensor, error) {
 	return c, nil
 }
 
-// purpose returns the purpose of a copy of t; imported bytes have none of their own.
+// purpose returns the purpose of a copy of t; imported bytes have none of their
+// own.
 func (t *Tensor) purpose() memory.Purpose {
 	if t.buf.Flags() != 0 {
 		return memory.IO
@@ -52,7 +56,8 @@ func (t *Tensor) purpose() memory.Purpose {
 	return t.buf.Purpose()
 }
 
-// gather copies the elements of x in row-major order into dst. The caller has a use of x.
+// gather copies the elements of x in row-major order into dst. The caller has a
+// use of x.
 func gather(dst []byte, x *Tensor) {
 	src := x.bytes()
 	if x.layout.IsContiguous() {
@@ -69,8 +74,8 @@ type gatherer struct {
 	each           int
 }
 
-// dim copies the elements below dimension d, the first of which is at byte at of src. A layout that is not contiguous has
-// elements and a dimension.
+// dim copies the elements below dimension d, the first of which is at byte at
+// of src. A layout that is not contiguous has elements and a dimension.
 func (g *gatherer) dim(d, at int) {
 	n, step := g.sizes[d], g.strides[d]*g.each
 	if d < len(g.sizes)-1 {

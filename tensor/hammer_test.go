@@ -11,8 +11,10 @@ import (
 	"github.com/tenure-go/tenure/memory/memorytest"
 )
 
-// hammer lets goroutines do random things to a few shared slots of tensors. Every tensor holds eight equal numbers whenever
-// it may be read: a read that sees a mix has met a write, and one that sees a number of another tensor has met freed bytes.
+// hammer lets goroutines do random things to a few shared slots of tensors.
+// Every tensor holds eight equal numbers whenever it may be read: a read that
+// sees a mix has met a write, and one that sees a number of another tensor has
+// met freed bytes.
 type hammer struct {
 	t     *testing.T
 	slots [4]atomic.Pointer[Tensor]
@@ -92,7 +94,8 @@ func (h *hammer) step(r *rand.Rand) {
 	}
 }
 
-// replace computes a tensor in x's place. Only one goroutine can give up x and succeed.
+// replace computes a tensor in x's place. Only one goroutine can give up x and
+// succeed.
 func (h *hammer) replace(slot *atomic.Pointer[Tensor], x *Tensor, o Operand) {
 	y, err := negate(o)
 	if err != nil {
@@ -140,8 +143,8 @@ func TestHammer(t *testing.T) {
 	}
 }
 
-// TestOneDonorWins lets many give up the same tensor at once, strictly: exactly one may succeed, and the others must learn
-// why they did not.
+// TestOneDonorWins lets many give up the same tensor at once, strictly: exactly
+// one may succeed, and the others must learn why they did not.
 func TestOneDonorWins(t *testing.T) {
 	memorytest.Check(t)
 	for range 200 {

@@ -43,7 +43,8 @@ func TestDroppedTensorIsReported(t *testing.T) {
 	}
 }
 
-// A view of data keeps its tensor: the cleanup must not find bytes that a reader still holds.
+// A view of data keeps its tensor: the cleanup must not find bytes that a
+// reader still holds.
 func TestViewKeepsItsTensor(t *testing.T) {
 	x := ok(Of([]float64{1, 2, 3}, 3))(t)
 	v := ok(Read[float64](x))(t)

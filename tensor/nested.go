@@ -10,8 +10,10 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// FromNested returns a tensor with a copy of the elements of nested slices or arrays, such as [][]float32, and their dimensions; a
-// plain number makes a scalar. Rows of one dimension must have one length. For elements in one slice, [Of] is faster.
+// FromNested returns a tensor with a copy of the elements of nested slices or
+// arrays, such as [][]float32, and their dimensions; a plain number makes a
+// scalar. Rows of one dimension must have one length. For elements in one
+// slice, [Of] is faster.
 func FromNested(v any) (*Tensor, error) {
 	const op = "from nested"
 	value := reflect.ValueOf(v)
@@ -44,8 +46,9 @@ func FromNested(v any) (*Tensor, error) {
 	return t, nil
 }
 
-// Nested returns a copy of the elements in nested slices, one for each dimension: Nested[[][]float32] for a tensor f32 of rank 2. All
-// rows are in one allocation.
+// Nested returns a copy of the elements in nested slices, one for each
+// dimension: Nested[[][]float32] for a tensor f32 of rank 2. All rows are in
+// one allocation.
 func Nested[S any](x *Tensor) (S, error) {
 	const op = "nested"
 	var nested S
@@ -75,7 +78,8 @@ func Nested[S any](x *Tensor) (S, error) {
 	return nested, nil
 }
 
-// nestedType returns the element type and the depth of nested slices, dtype.Invalid if they are none.
+// nestedType returns the element type and the depth of nested slices,
+// dtype.Invalid if they are none.
 func nestedType(t reflect.Type) (dt dtype.DType, rank int) {
 	for ; t.Kind() == reflect.Slice || t.Kind() == reflect.Array; rank++ {
 		t = t.Elem()
@@ -89,7 +93,8 @@ func hasArray(t reflect.Type) bool {
 	return t.Kind() == reflect.Array
 }
 
-// sameLengths checks the length of every row against dims; at is the row's index.
+// sameLengths checks the length of every row against dims; at is the row's
+// index.
 func sameLengths(op string, row reflect.Value, dims, at []int) error {
 	if len(dims) == 0 {
 		return nil
@@ -105,7 +110,8 @@ func sameLengths(op string, row reflect.Value, dims, at []int) error {
 	return nil
 }
 
-// copyNested copies the elements of rows into dst in row-major order and returns the rest of dst.
+// copyNested copies the elements of rows into dst in row-major order and
+// returns the rest of dst.
 func copyNested(dst []byte, row reflect.Value, rank, size int) []byte {
 	switch {
 	case rank == 0:

@@ -2,8 +2,8 @@ package tensor
 
 import "fmt"
 
-// CopySemantics is what an operation may do with the bytes of an operand: read them, overwrite them if possible, or overwrite
-// them or fail.
+// CopySemantics is what an operation may do with the bytes of an operand: read
+// them, overwrite them if possible, or overwrite them or fail.
 type CopySemantics uint8
 
 // The three ways to pass an operand.
@@ -28,8 +28,9 @@ func (s CopySemantics) String() string {
 	return fmt.Sprintf("semantics(%d)", uint8(s))
 }
 
-// Operand is an argument of an operation: a tensor and its semantics. A *Tensor is borrowed; [Tensor.Donate] and [Tensor.Reuse]
-// return operands that are given up.
+// Operand is an argument of an operation: a tensor and its semantics. A *Tensor
+// is borrowed; [Tensor.Donate] and [Tensor.Reuse] return operands that are
+// given up.
 type Operand interface {
 	Tensor() *Tensor
 	Semantics() CopySemantics
@@ -41,7 +42,8 @@ func (t *Tensor) Tensor() *Tensor { return t }
 // Semantics returns Borrow.
 func (t *Tensor) Semantics() CopySemantics { return Borrow }
 
-// read returns an operand's tensor and semantics, without a dynamic call for the types of this package.
+// read returns an operand's tensor and semantics, without a dynamic call for
+// the types of this package.
 func read(o Operand) (*Tensor, CopySemantics) {
 	switch o := o.(type) {
 	case nil:
@@ -59,7 +61,8 @@ func read(o Operand) (*Tensor, CopySemantics) {
 // Donated is a tensor that is given up strictly.
 type Donated struct{ t *Tensor }
 
-// Donate marks t as given up to the operation that it is passed to. It has no effect before that operation.
+// Donate marks t as given up to the operation that it is passed to. It has no
+// effect before that operation.
 func (t *Tensor) Donate() Donated { return Donated{t} }
 
 // Tensor returns the tensor.
@@ -71,7 +74,8 @@ func (d Donated) Semantics() CopySemantics { return DonateInput }
 // Reused is a tensor that is given up and reused if possible.
 type Reused struct{ t *Tensor }
 
-// Reuse marks t as given up to the operation that it is passed to. It has no effect before that operation.
+// Reuse marks t as given up to the operation that it is passed to. It has no
+// effect before that operation.
 func (t *Tensor) Reuse() Reused { return Reused{t} }
 
 // Tensor returns the tensor.

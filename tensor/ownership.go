@@ -6,8 +6,8 @@ import (
 	"github.com/tenure-go/tenure/memory"
 )
 
-// IsExclusive reports whether the bytes could be written now: the tensor is alive and unused, it is the buffer's only
-// holder, and the buffer has no flag.
+// IsExclusive reports whether the bytes could be written now: the tensor is
+// alive and unused, it is the buffer's only holder, and the buffer has no flag.
 func (t *Tensor) IsExclusive() bool {
 	if t == nil || t.buf == nil || t.h.Err() != nil || t.layout.Overlaps() {
 		return false
@@ -16,8 +16,8 @@ func (t *Tensor) IsExclusive() bool {
 	return uses == 0 && exports == 0 && t.buf.IsExclusive()
 }
 
-// WhyNotWritable returns nil for an exclusive tensor, and otherwise the error that a strict donation or a write would return
-// now.
+// WhyNotWritable returns nil for an exclusive tensor, and otherwise the error
+// that a strict donation or a write would return now.
 func (t *Tensor) WhyNotWritable() error {
 	const op = "write"
 	if t == nil || t.buf == nil {
@@ -44,11 +44,13 @@ func (t *Tensor) Alive() bool {
 	return err == nil || err == memory.ErrWriting
 }
 
-// IsDonatable reports whether a strict donation to an operation that can use the bytes would succeed now.
+// IsDonatable reports whether a strict donation to an operation that can use
+// the bytes would succeed now.
 func (t *Tensor) IsDonatable() bool { return t.IsExclusive() && t.isPlace() }
 
-// WhyNotDonatable returns nil for a donatable tensor, and otherwise the error of a strict donation to any operation. An
-// operation may have further reasons: a result of another size, another order of elements.
+// WhyNotDonatable returns nil for a donatable tensor, and otherwise the error
+// of a strict donation to any operation. An operation may have further reasons:
+// a result of another size, another order of elements.
 func (t *Tensor) WhyNotDonatable() error {
 	if err := t.WhyNotWritable(); err != nil {
 		return err
@@ -56,8 +58,9 @@ func (t *Tensor) WhyNotDonatable() error {
 	return t.whyNoPlace("donate")
 }
 
-// TakeBuffer ends the tensor and returns its buffer, with the tensor's hold, and the byte at which element [0,...,0] begins. If
-// the tensor is not exclusive, it fails with [ErrShared] and the tensor stays as it was.
+// TakeBuffer ends the tensor and returns its buffer, with the tensor's hold,
+// and the byte at which element [0,...,0] begins. If the tensor is not
+// exclusive, it fails with [ErrShared] and the tensor stays as it was.
 func (t *Tensor) TakeBuffer() (buf *memory.Buffer, offset int, err error) {
 	if t == nil || t.buf == nil {
 		return nil, 0, errNil(takeBuffer.name, t)
@@ -76,9 +79,10 @@ func (t *Tensor) TakeBuffer() (buf *memory.Buffer, offset int, err error) {
 
 var takeBuffer = NewOperation("take buffer")
 
-// Hold returns the tensor's buffer, with another hold that the caller releases, and the byte at which element [0,...,0] begins.
-// It lends bytes to code that does not use tensors; the tensor stays as it is. It fails with ErrWriting while the tensor is
-// locked for writing.
+// Hold returns the tensor's buffer, with another hold that the caller releases,
+// and the byte at which element [0,...,0] begins. It lends bytes to code that
+// does not use tensors; the tensor stays as it is. It fails with ErrWriting
+// while the tensor is locked for writing.
 func (t *Tensor) Hold() (buf *memory.Buffer, offset int, err error) {
 	const op = "hold"
 	if t == nil || t.buf == nil {

@@ -106,7 +106,8 @@ func TestTakeBuffer(t *testing.T) {
 	}
 }
 
-// In place, the record of the operand goes on as the result's: the number of handles and holders never moves.
+// In place, the record of the operand goes on as the result's: the number of
+// handles and holders never moves.
 func TestMovedHandleIsAnother(t *testing.T) {
 	memorytest.Check(t)
 	x := vector(t, 1, 2, 3)
@@ -124,7 +125,8 @@ func TestMovedHandleIsAnother(t *testing.T) {
 	wantErr(t, "after the end", x.Release(), ErrReleased)
 }
 
-// A release while an operation has the tensor succeeds and takes effect at its end, also if the operation is in place.
+// A release while an operation has the tensor succeeds and takes effect at its
+// end, also if the operation is in place.
 func TestReleaseUnderADonation(t *testing.T) {
 	memorytest.Check(t)
 	x := vector(t, 1, 2, 3)

@@ -12,8 +12,9 @@ import (
 
 const raceChild = "TENURE_RACE_CHILD"
 
-// TestRaceOnTensorBytes is two halves: in the child process it writes the same elements of a tensor from two goroutines at
-// once, in opposite order: of two writes in the very same moment the detector may see neither.
+// TestRaceOnTensorBytes is two halves: in the child process it writes the same
+// elements of a tensor from two goroutines at once, in opposite order: of two
+// writes in the very same moment the detector may see neither.
 func TestRaceOnTensorBytes(t *testing.T) {
 	kind := os.Getenv(raceChild)
 	if kind == "" {

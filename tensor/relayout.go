@@ -8,14 +8,15 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// A relayout computes the layout of a view from the layout of its base, and the distance in elements from the base's element
-// [0,...,0] to that of the view.
+// A relayout computes the layout of a view from the layout of its base, and the
+// distance in elements from the base's element [0,...,0] to that of the view.
 type relayout func(op string, l *shape.Layout) (to *shape.Layout, elements int, err error)
 
 func same(_ string, l *shape.Layout) (*shape.Layout, int, error) { return l, 0, nil }
 
-// Range selects elements of one dimension: Start, Start+Step, ... below Stop. A negative Start or Stop counts from the end, a
-// Stop of [End] means the end itself, and a Step of 0 means 1.
+// Range selects elements of one dimension: Start, Start+Step, ... below Stop. A
+// negative Start or Stop counts from the end, a Stop of [End] means the end
+// itself, and a Step of 0 means 1.
 type Range struct{ Start, Stop, Step int }
 
 // End is the Stop of a Range that extends to the end of the dimension.
@@ -94,7 +95,8 @@ func indexed(places []int) relayout {
 	}
 }
 
-// placeOf returns the distance in elements from the first element to the given position in the leading dimensions.
+// placeOf returns the distance in elements from the first element to the given
+// position in the leading dimensions.
 func placeOf(op string, l *shape.Layout, places []int) (int, error) {
 	if len(places) > l.Shape().Rank() {
 		return 0, fmt.Errorf("%s: got %d places for shape %s, want at most %d: %w", op, len(places), l.Shape(), l.Shape().Rank(), ErrShape)
@@ -261,8 +263,8 @@ func unsqueezed(axes []int) relayout {
 	}
 }
 
-// strided is shape.Strided for computed sizes. Dimensions of size 1 get the row-major stride, so that equivalent layouts are
-// the same one.
+// strided is shape.Strided for computed sizes. Dimensions of size 1 get the
+// row-major stride, so that equivalent layouts are the same one.
 func strided(op string, sizes, strides []int) (*shape.Layout, error) {
 	s, err := shape.Of(sizes...)
 	if err != nil {

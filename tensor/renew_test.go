@@ -105,7 +105,8 @@ func TestRenewRefusesWhatIsUnlike(t *testing.T) {
 	release(t, x)
 }
 
-// The export of a tensor belongs to one life: a new one is made for the next, and a life lasts while the tensor is exported.
+// The export of a tensor belongs to one life: a new one is made for the next,
+// and a life lasts while the tensor is exported.
 func TestRenewAndExports(t *testing.T) {
 	memorytest.Check(t)
 	x := renewable(t, lent(0))
@@ -153,7 +154,8 @@ func TestRenewAndExports(t *testing.T) {
 	release(t, x)
 }
 
-// A tensor that was given up to a view says so, until both are over and it lives again.
+// A tensor that was given up to a view says so, until both are over and it
+// lives again.
 func TestRenewAfterDonation(t *testing.T) {
 	memorytest.Check(t)
 	x := renewable(t, lent(0))

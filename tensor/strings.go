@@ -10,9 +10,12 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// OfStrings returns a tensor with copies of strings, in row-major order, in the form of models' text: U8 with one dimension more than
-// dims, as wide as the longest string, in which each string is its bytes followed by zeros. A string therefore ends before its trailing
-// zeros, and one with a NUL is an error. Bytes that are not UTF-8 are kept. Without dims the tensor is a scalar of one string.
+// OfStrings returns a tensor with copies of strings, in row-major order, in the
+// form of models' text: U8 with one dimension more than dims, as wide as the
+// longest string, in which each string is its bytes followed by zeros. A string
+// therefore ends before its trailing zeros, and one with a NUL is an error.
+// Bytes that are not UTF-8 are kept. Without dims the tensor is a scalar of one
+// string.
 func OfStrings(values []string, dims ...int) (*Tensor, error) {
 	width := 1
 	for _, v := range values {
@@ -21,8 +24,9 @@ func OfStrings(values []string, dims ...int) (*Tensor, error) {
 	return ofStrings("of strings", width, values, dims)
 }
 
-// OfStringsWide is OfStrings with a width in bytes, 1 or more, that no string may exceed. A model is planned for each width that it
-// receives, so a program that runs it on new strings again and again should use one width.
+// OfStringsWide is OfStrings with a width in bytes, 1 or more, that no string
+// may exceed. A model is planned for each width that it receives, so a program
+// that runs it on new strings again and again should use one width.
 func OfStringsWide(width int, values []string, dims ...int) (*Tensor, error) {
 	return ofStrings("of strings", width, values, dims)
 }
@@ -60,8 +64,9 @@ func ofStrings(op string, width int, values []string, dims []int) (*Tensor, erro
 	return t, nil
 }
 
-// Strings returns copies of the strings of a tensor of bytes, in row-major order: one for each position in all dimensions except the
-// last, without its trailing zeros. See [OfStrings].
+// Strings returns copies of the strings of a tensor of bytes, in row-major
+// order: one for each position in all dimensions except the last, without its
+// trailing zeros. See [OfStrings].
 func Strings(x *Tensor) ([]string, error) {
 	const op = "strings"
 	if x == nil || x.buf == nil {

@@ -10,15 +10,16 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// Operation is the name of an operation and of its operands. Operations that run often make theirs once and begin with [Taken.Begin].
+// Operation is the name of an operation and of its operands. Operations that
+// run often make theirs once and begin with [Taken.Begin].
 type Operation struct {
 	name     string
 	operands []string
 	site     invariant.Site // of one call; only in the copy that a dead tensor has
 }
 
-// NewOperation returns the operation of that name. In errors its operands have the given names, in order, and the others their
-// numbers.
+// NewOperation returns the operation of that name. In errors its operands have
+// the given names, in order, and the others their numbers.
 func NewOperation(name string, operands ...string) *Operation {
 	return &Operation{name: name, operands: slices.Clone(operands)}
 }
@@ -42,9 +43,10 @@ func (o *Operation) here(skip int) *Operation {
 	return o
 }
 
-// Taken is the operands of a running operation. Until Commit, Rollback or Fail, none of them can be freed, and those that may be
-// overwritten cannot be read elsewhere. A Taken belongs to one goroutine and must not be copied. The zero Taken has
-// ended.
+// Taken is the operands of a running operation. Until Commit, Rollback or Fail,
+// none of them can be freed, and those that may be overwritten cannot be read
+// elsewhere. A Taken belongs to one goroutine and must not be copied. The zero
+// Taken has ended.
 type Taken struct {
 	op     *Operation
 	claims []claim
@@ -53,12 +55,13 @@ type Taken struct {
 	twice  bool // an operand is listed twice
 }
 
-// Take begins an operation: it takes a use of every operand, and the lock of those that are given up and exclusive. After an
-// error nothing was consumed.
+// Take begins an operation: it takes a use of every operand, and the lock of
+// those that are given up and exclusive. After an error nothing was consumed.
 //
-// The operation then computes and calls Commit, which ends the tensors that were given up, whether or not their bytes were
-// used. If it fails before its first write into an operand it calls Rollback, after that Fail. Rollback after Commit or Fail
-// does nothing, so it can be deferred.
+// The operation then computes and calls Commit, which ends the tensors that
+// were given up, whether or not their bytes were used. If it fails before its
+// first write into an operand it calls Rollback, after that Fail. Rollback
+// after Commit or Fail does nothing, so it can be deferred.
 //
 //	taken, err := tensor.Take("relu", x)
 //	if err != nil {
@@ -124,7 +127,8 @@ func (k *Taken) acquire(i int) (err error) {
 	return nil
 }
 
-// operand returns the name of operand i in an error, which is the operation alone if there is no other operand.
+// operand returns the name of operand i in an error, which is the operation
+// alone if there is no other operand.
 func (k *Taken) operand(i int) string {
 	if len(k.claims) == 1 && len(k.op.operands) == 0 {
 		return k.op.name
@@ -132,7 +136,8 @@ func (k *Taken) operand(i int) string {
 	return k.op.name + ": " + k.op.operand(i)
 }
 
-// checkTwice refuses a donated operand that is listed again, because its result would be wrong in place and a copy would break the donation.
+// checkTwice refuses a donated operand that is listed again, because its result
+// would be wrong in place and a copy would break the donation.
 func (k *Taken) checkTwice() error {
 	for i := range k.claims {
 		c := &k.claims[i]
@@ -144,7 +149,8 @@ func (k *Taken) checkTwice() error {
 	return nil
 }
 
-// isPlace reports whether a result could be written over the tensor if it is exclusive.
+// isPlace reports whether a result could be written over the tensor if it is
+// exclusive.
 func (t *Tensor) isPlace() bool { return !t.layout.Overlaps() && !t.pins }
 
 // whyNoPlace returns nil if isPlace, and otherwise the error with the reason.
@@ -159,7 +165,8 @@ func (t *Tensor) whyNoPlace(op string) error {
 	return nil
 }
 
-// listed returns the index at which operand i is listed again, -1 if there is none.
+// listed returns the index at which operand i is listed again, -1 if there is
+// none.
 func (k *Taken) listed(i int) int {
 	for j := range k.claims {
 		if i != j && k.claims[j].t.h.Same(k.claims[i].t.h) {
@@ -169,11 +176,13 @@ func (k *Taken) listed(i int) int {
 	return -1
 }
 
-// Tensor returns operand i. Its type, shape and layout stay readable after its end.
+// Tensor returns operand i. Its type, shape and layout stay readable after its
+// end.
 func (k *Taken) Tensor(i int) *Tensor { return k.claims[i].t }
 
-// Bytes returns the bytes that operand i spans and the index at which its element [0,...,0] begins. They are valid until the
-// Taken ends, and may be written only if InPlace(i).
+// Bytes returns the bytes that operand i spans and the index at which its
+// element [0,...,0] begins. They are valid until the Taken ends, and may be
+// written only if InPlace(i).
 func (k *Taken) Bytes(i int) (data []byte, first int) {
 	c := &k.claims[i]
 	if !c.held {
@@ -182,16 +191,19 @@ func (k *Taken) Bytes(i int) (data []byte, first int) {
 	return c.t.bytes(), c.t.first
 }
 
-// InPlace reports whether operand i may be overwritten: it was given up, it is exclusive, no two of its elements share a
-// byte, and it is not a small part of a large buffer. The operation itself checks whether the result fits there (width, shape,
-// order of access); if it cannot use the bytes of a strict donation, it fails, after Rollback.
+// InPlace reports whether operand i may be overwritten: it was given up, it is
+// exclusive, no two of its elements share a byte, and it is not a small part of
+// a large buffer. The operation itself checks whether the result fits there
+// (width, shape, order of access); if it cannot use the bytes of a strict
+// donation, it fails, after Rollback.
 func (k *Taken) InPlace(i int) bool {
 	c := &k.claims[i]
 	return c.locked && c.t.isPlace()
 }
 
-// Keep returns the tensor that has the bytes of operand i from Commit on, with type dt and layout l, and its lowest element at
-// that of the operand. Before Commit it can only be described; Rollback and Fail end it.
+// Keep returns the tensor that has the bytes of operand i from Commit on, with
+// type dt and layout l, and its lowest element at that of the operand. Before
+// Commit it can only be described; Rollback and Fail end it.
 func (k *Taken) Keep(i int, dt dtype.DType, l *shape.Layout) (*Tensor, error) {
 	c := &k.claims[i]
 	if !k.InPlace(i) || c.kept != nil {
@@ -207,9 +219,11 @@ func (k *Taken) Keep(i int, dt dtype.DType, l *shape.Layout) (*Tensor, error) {
 	return c.kept, nil
 }
 
-// Stay makes operand i, which was given up, stay alive after Commit as the tensor of the result in its bytes, for a caller that
-// wants the result in the tensor that it passed. It fails in the cases of Keep with the operand's own type and layout. Rollback and
-// Fail end the operand as if Stay had not been called.
+// Stay makes operand i, which was given up, stay alive after Commit as the
+// tensor of the result in its bytes, for a caller that wants the result in the
+// tensor that it passed. It fails in the cases of Keep with the operand's own
+// type and layout. Rollback and Fail end the operand as if Stay had not been
+// called.
 func (k *Taken) Stay(i int) error {
 	c := &k.claims[i]
 	if !k.InPlace(i) || c.kept != nil {
@@ -219,8 +233,10 @@ func (k *Taken) Stay(i int) error {
 	return nil
 }
 
-// View returns the tensor that shows the bytes of operand i from Commit on, starting at the byte offset. An operand that was given
-// up and is exclusive passes its hold on; any other one shares its bytes. View is otherwise like Keep.
+// View returns the tensor that shows the bytes of operand i from Commit on,
+// starting at the byte offset. An operand that was given up and is exclusive
+// passes its hold on; any other one shares its bytes. View is otherwise like
+// Keep.
 func (k *Taken) View(i, offset int, dt dtype.DType, l *shape.Layout) (*Tensor, error) {
 	c := &k.claims[i]
 	if c.kept != nil {
@@ -232,8 +248,9 @@ func (k *Taken) View(i, offset int, dt dtype.DType, l *shape.Layout) (*Tensor, e
 	return c.kept, nil
 }
 
-// Share returns another tensor that shows the bytes of operand i, in addition to that of View. It has a hold of its own from now
-// on; if the operation fails, the caller releases it.
+// Share returns another tensor that shows the bytes of operand i, in addition
+// to that of View. It has a hold of its own from now on; if the operation
+// fails, the caller releases it.
 func (k *Taken) Share(i, offset int, dt dtype.DType, l *shape.Layout) (*Tensor, error) {
 	c := &k.claims[i]
 	v, err := over(k.op.name, c.t.buf, c.t.start+c.t.first+offset, dt, l)
@@ -246,11 +263,12 @@ func (k *Taken) Share(i, offset int, dt dtype.DType, l *shape.Layout) (*Tensor, 
 	return v, nil
 }
 
-// Gather copies the elements of operand i, which may have any layout, into dst in row-major order. dst is at least as long.
+// Gather copies the elements of operand i, which may have any layout, into dst
+// in row-major order. dst is at least as long.
 func (k *Taken) Gather(i int, dst []byte) { gather(dst, k.claims[i].t) }
 
-// Commit ends the operation successfully: operands that were given up are dead, and a later use of them is ErrDonated with
-// the operation's name.
+// Commit ends the operation successfully: operands that were given up are dead,
+// and a later use of them is ErrDonated with the operation's name.
 func (k *Taken) Commit() {
 	if !k.taken {
 		return
@@ -269,8 +287,8 @@ func (k *Taken) Commit() {
 	k.taken = false
 }
 
-// Rollback ends an operation that has written nothing into its operands, which all stay as they were. After Commit or Fail it
-// does nothing.
+// Rollback ends an operation that has written nothing into its operands, which
+// all stay as they were. After Commit or Fail it does nothing.
 func (k *Taken) Rollback() {
 	if !k.taken {
 		return
@@ -281,8 +299,9 @@ func (k *Taken) Rollback() {
 	k.taken = false
 }
 
-// Fail ends an operation that failed after its first write into an operand: operands that were given up are dead, their bytes are
-// freed, and the error is ErrPartlyWritten, with the failed step and the cause.
+// Fail ends an operation that failed after its first write into an operand:
+// operands that were given up are dead, their bytes are freed, and the error is
+// ErrPartlyWritten, with the failed step and the cause.
 func (k *Taken) Fail(step string, cause error) error {
 	if k.taken {
 		for i := range k.claims {
@@ -293,8 +312,8 @@ func (k *Taken) Fail(step string, cause error) error {
 	return fmt.Errorf("%s: %s %w: %w", k.op.name, step, ErrPartlyWritten, cause)
 }
 
-// Clear removes the operands from a Taken that has ended, so that a Taken that is kept for another call keeps no tensor. Its
-// capacity stays.
+// Clear removes the operands from a Taken that has ended, so that a Taken that
+// is kept for another call keeps no tensor. Its capacity stays.
 func (k *Taken) Clear() {
 	k.few = [3]claim{}
 	if cap(k.claims) > len(k.few) {
@@ -305,6 +324,6 @@ func (k *Taken) Clear() {
 
 var reuse struct{ inPlace, fresh atomic.Int64 }
 
-// ReuseCounts returns how many operands that were passed with Reuse were overwritten by a result since the start, and how many
-// were not.
+// ReuseCounts returns how many operands that were passed with Reuse were
+// overwritten by a result since the start, and how many were not.
 func ReuseCounts() (inPlace, fresh int64) { return reuse.inPlace.Load(), reuse.fresh.Load() }

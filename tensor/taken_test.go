@@ -11,11 +11,13 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// negate is an elementwise operation written the way operations are: in place if it may, into fresh bytes otherwise.
+// negate is an elementwise operation written the way operations are: in place
+// if it may, into fresh bytes otherwise.
 func negate(x Operand) (*Tensor, error) { return apply("negate", nil, x) }
 
-// apply computes the negated sum of its operands, all i32 of one shape, into the bytes of the first operand that may be
-// overwritten. fail, if set, stops it after the first element.
+// apply computes the negated sum of its operands, all i32 of one shape, into
+// the bytes of the first operand that may be overwritten. fail, if set, stops
+// it after the first element.
 func apply(op string, fail error, xs ...Operand) (*Tensor, error) {
 	k, err := Take(op, xs...)
 	if err != nil {
@@ -282,7 +284,8 @@ func TestFailAfterTheFirstWrite(t *testing.T) {
 	wantErr(t, "donated operand", x.Release(), ErrDonated)
 	wantErr(t, "reused operand", y.Release(), ErrDonated)
 
-	// Into fresh bytes nothing of the caller's was written: everything is as it was.
+	// Into fresh bytes nothing of the caller's was written: everything is as it
+	// was.
 	z := vector(t, 5)
 	view := ok(z.View())(t)
 	wantErr(t, "fresh", second(apply("add", cause, z.Reuse())), cause)
@@ -314,7 +317,8 @@ func TestKeepStaysWithinTheOperand(t *testing.T) {
 	release(t, half)
 }
 
-// Between the end of a handle and of its last use, or before the reason is written, the error has the kind without the name.
+// Between the end of a handle and of its last use, or before the reason is
+// written, the error has the kind without the name.
 func TestDonationWithoutANameYet(t *testing.T) {
 	memorytest.Check(t)
 	x := vector(t, 1)
@@ -360,8 +364,8 @@ func TestChainsOfViewsKeepTheDonation(t *testing.T) {
 	release(t, r)
 }
 
-// A reused view gives up its tensor even while a reader uses it: the reader keeps the bytes, and the view is exclusive when
-// the use has ended.
+// A reused view gives up its tensor even while a reader uses it: the reader
+// keeps the bytes, and the view is exclusive when the use has ended.
 func TestReusedViewOfATensorInUse(t *testing.T) {
 	memorytest.Check(t)
 	x := vector(t, 1, 2)
@@ -445,8 +449,9 @@ func TestOperationNamesItsOperands(t *testing.T) {
 	release(t, x, w)
 }
 
-// A donated operand that stays is alive after the commit, in the same bytes, with the written elements; after a failure it is dead,
-// and a rollback leaves it unchanged.
+// A donated operand that stays is alive after the commit, in the same bytes,
+// with the written elements; after a failure it is dead, and a rollback leaves
+// it unchanged.
 func TestStay(t *testing.T) {
 	memorytest.Check(t)
 	op := NewOperation("negate")

@@ -11,11 +11,14 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// Tensor is an immutable handle on the bytes of an array: element type, shape, layout and position in a buffer never change.
-// Several tensors may have the same bytes. The methods may be called from any goroutine, also after the tensor's end: type, shape
-// and layout stay readable, and everything else is an error then.
+// Tensor is an immutable handle on the bytes of an array: element type, shape,
+// layout and position in a buffer never change. Several tensors may have the
+// same bytes. The methods may be called from any goroutine, also after the
+// tensor's end: type, shape and layout stay readable, and everything else is an
+// error then.
 //
-// A nil or zero Tensor has no bytes: methods that return an error return [ErrNoTensor], the others the zero value.
+// A nil or zero Tensor has no bytes: methods that return an error return
+// [ErrNoTensor], the others the zero value.
 type Tensor struct {
 	h      memory.Handle
 	buf    *memory.Buffer
@@ -29,7 +32,8 @@ type Tensor struct {
 	shown  unsafe.Pointer            // the description for foreign code; atomic
 }
 
-// place computes the range of bytes of a layout whose element [0,...,0] is at offset of a buffer of length bytes.
+// place computes the range of bytes of a layout whose element [0,...,0] is at
+// offset of a buffer of length bytes.
 func place(op string, dt dtype.DType, l *shape.Layout, offset, length int) (start, size, first int, err error) {
 	if l.Shape() == nil {
 		return 0, 0, 0, fmt.Errorf("%s: got no layout, want one: %w", op, ErrLayout)
@@ -46,7 +50,8 @@ func place(op string, dt dtype.DType, l *shape.Layout, offset, length int) (star
 		}
 		start = offset
 	} else {
-		// A layout reaches at most 2^58 elements in either direction, of at most 16 bytes, so nothing here overflows.
+		// A layout reaches at most 2^58 elements in either direction, of at
+		// most 16 bytes, so nothing here overflows.
 		start, size, first = offset+low*each, (high-low+1)*each, -low*each
 	}
 	if offset < 0 || start < 0 || start > length || size > length-start {
@@ -55,7 +60,8 @@ func place(op string, dt dtype.DType, l *shape.Layout, offset, length int) (star
 	return start, size, first, nil
 }
 
-// over returns a tensor on buf without a handle, which the caller adds before it publishes the tensor.
+// over returns a tensor on buf without a handle, which the caller adds before
+// it publishes the tensor.
 func over(op string, buf *memory.Buffer, offset int, dt dtype.DType, l *shape.Layout) (*Tensor, error) {
 	length := buf.Len()
 	start, size, first, err := place(op, dt, l, offset, length)
@@ -87,7 +93,8 @@ func (t *Tensor) Layout() *shape.Layout {
 // NumElements returns the number of elements.
 func (t *Tensor) NumElements() int { return max(t.Shape().NumElements(), 0) }
 
-// NumBytes returns the number of bytes that the elements span in the buffer, gaps between them included.
+// NumBytes returns the number of bytes that the elements span in the buffer,
+// gaps between them included.
 func (t *Tensor) NumBytes() int {
 	if t == nil {
 		return 0
@@ -95,8 +102,9 @@ func (t *Tensor) NumBytes() int {
 	return t.size
 }
 
-// Release ends the tensor. Its hold on the bytes ends now or, if uses are out, when the last of them ends. A second
-// call returns [ErrReleased], a call after a donation [ErrDonated].
+// Release ends the tensor. Its hold on the bytes ends now or, if uses are out,
+// when the last of them ends. A second call returns [ErrReleased], a call after
+// a donation [ErrDonated].
 func (t *Tensor) Release() error {
 	if t == nil || t.buf == nil {
 		return errNil("release", t)
@@ -109,8 +117,9 @@ func (t *Tensor) Release() error {
 	return nil
 }
 
-// use takes a use of the handle; endUse and unlock end one. They keep t reachable until the word has changed, because a buffer that
-// becomes unreachable while a use is out counts as a leak.
+// use takes a use of the handle; endUse and unlock end one. They keep t
+// reachable until the word has changed, because a buffer that becomes
+// unreachable while a use is out counts as a leak.
 func (t *Tensor) use() error {
 	err := t.h.Use()
 	if err == nil && t.buf.Holders() == 0 {
@@ -130,7 +139,8 @@ func (t *Tensor) unlock() {
 	runtime.KeepAlive(t)
 }
 
-// Holders returns the number of holders of the buffer: tensors on any part of it, models, plans.
+// Holders returns the number of holders of the buffer: tensors on any part of
+// it, models, plans.
 func (t *Tensor) Holders() int {
 	if t == nil || t.buf == nil {
 		return 0

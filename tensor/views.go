@@ -1,24 +1,30 @@
 package tensor
 
-// A view is another tensor over the same bytes: a separate holder with its own Release.
+// A view is another tensor over the same bytes: a separate holder with its own
+// Release.
 //
-// On a *Tensor these methods share: afterwards the bytes have one holder more, and cannot be written until one is left. On
-// [Donated] and [Reused] they give the tensor up and move its hold to the view, so that the result of a chain of views is still
-// writable.
+// On a *Tensor these methods share: afterwards the bytes have one holder more,
+// and cannot be written until one is left. On [Donated] and [Reused] they give
+// the tensor up and move its hold to the view, so that the result of a chain of
+// views is still writable.
 
-// Slice returns a view of the elements that the ranges select, one range per leading dimension.
+// Slice returns a view of the elements that the ranges select, one range per
+// leading dimension.
 func (t *Tensor) Slice(ranges ...Range) (*Tensor, error) {
 	return t.derive("slice", Borrow, sliced(ranges))
 }
 
-// Index returns a view of the elements at the given positions of the leading dimensions, without those dimensions: for a batch of
-// images, Index(2) is the third image. A negative position counts from the end. For single numbers see [At].
+// Index returns a view of the elements at the given positions of the leading
+// dimensions, without those dimensions: for a batch of images, Index(2) is the
+// third image. A negative position counts from the end. For single numbers see
+// [At].
 func (t *Tensor) Index(places ...int) (*Tensor, error) {
 	return t.derive("index", Borrow, indexed(places))
 }
 
-// Reshape returns a view with other dimensions over the same elements in the same order; one of dims may be -1, for the
-// remaining size. The tensor must be contiguous.
+// Reshape returns a view with other dimensions over the same elements in the
+// same order; one of dims may be -1, for the remaining size. The tensor must be
+// contiguous.
 func (t *Tensor) Reshape(dims ...int) (*Tensor, error) {
 	return t.derive("reshape", Borrow, reshaped(dims))
 }
@@ -31,20 +37,21 @@ func (t *Tensor) Permute(axes ...int) (*Tensor, error) {
 	return t.derive("permute", Borrow, permuted(axes))
 }
 
-// Broadcast returns a view of the given dimensions in which dimensions of size 1, and new leading ones, repeat. It is never
-// exclusive.
+// Broadcast returns a view of the given dimensions in which dimensions of size
+// 1, and new leading ones, repeat. It is never exclusive.
 func (t *Tensor) Broadcast(dims ...int) (*Tensor, error) {
 	return t.derive("broadcast", Borrow, broadcasted(dims))
 }
 
-// Squeeze returns a view without the given dimensions, which must have size 1; without arguments, without all of size 1. A
-// negative axis counts from the end.
+// Squeeze returns a view without the given dimensions, which must have size 1;
+// without arguments, without all of size 1. A negative axis counts from the
+// end.
 func (t *Tensor) Squeeze(axes ...int) (*Tensor, error) {
 	return t.derive("squeeze", Borrow, squeezed(axes))
 }
 
-// Unsqueeze returns a view with new dimensions of size 1 at the given axes of the result. A negative axis counts from the
-// end.
+// Unsqueeze returns a view with new dimensions of size 1 at the given axes of
+// the result. A negative axis counts from the end.
 func (t *Tensor) Unsqueeze(axes ...int) (*Tensor, error) {
 	return t.derive("unsqueeze", Borrow, unsqueezed(axes))
 }

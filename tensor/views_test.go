@@ -162,8 +162,8 @@ func (g grid) at(index []int) int32 {
 	return g.data[i]
 }
 
-// TestViewsFollowTheModel applies random chains of views to a tensor and the same operations, element by element, to a plain
-// array.
+// TestViewsFollowTheModel applies random chains of views to a tensor and the
+// same operations, element by element, to a plain array.
 func TestViewsFollowTheModel(t *testing.T) {
 	memorytest.Check(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -198,8 +198,8 @@ func TestViewsFollowTheModel(t *testing.T) {
 	})
 }
 
-// randomView returns a random view of x and its expected elements. Half of the views are borrowed, the others donated or
-// reused.
+// randomView returns a random view of x and its expected elements. Half of the
+// views are borrowed, the others donated or reused.
 func randomView(t *rapid.T, x *Tensor, g grid) (*Tensor, grid) {
 	type viewer interface {
 		Slice(...Range) (*Tensor, error)

@@ -24,7 +24,8 @@ var Analyzer = &analysis.Analyzer{
 	Run:       run,
 }
 
-// Ownership is the effect of a function on the ownership of its parameters and results.
+// Ownership is the effect of a function on the ownership of its parameters and
+// results.
 type Ownership struct {
 	Consumes []int // parameters that are dead after a call without an error
 	Borrows  []int // parameters that the function neither gives up nor stores
@@ -116,7 +117,8 @@ func run(pass *analysis.Pass) (any, error) {
 	}
 	c.ignored()
 	decls, literals := c.scan()
-	// Functions of one package call each other, so their effects are computed until they do not change, which takes a few rounds.
+	// Functions of one package call each other, so their effects are computed
+	// until they do not change, which takes a few rounds.
 	for range 3 {
 		c.literals = map[*ast.FuncLit]*touches{}
 		for _, d := range decls {
@@ -144,7 +146,8 @@ func run(pass *analysis.Pass) (any, error) {
 	return nil, nil
 }
 
-// scan collects the functions of the package and the assignments to its variables.
+// scan collects the functions of the package and the assignments to its
+// variables.
 func (c *checker) scan() (decls []*ast.FuncDecl, literals []*ast.FuncLit) {
 	c.assigns, c.bound, c.ranges = map[*types.Var]int{}, map[*types.Var]ast.Expr{}, map[ast.Node]*ast.RangeStmt{}
 	info := c.pass.TypesInfo

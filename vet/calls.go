@@ -54,14 +54,16 @@ func (f *flow) takes(name string) bool {
 	return name == "Donate" || name == "Reuse" || name == "Release" || name == "Close" || name == "CloseWhenIdle"
 }
 
-// elementMethod handles out[name].Release() for an element that is not followed.
+// elementMethod handles out[name].Release() for an element that is not
+// followed.
 func (f *flow) elementMethod(sel *ast.SelectorExpr) {
 	if e, ok := ast.Unparen(sel.X).(*ast.IndexExpr); ok {
 		f.takeFrom(e)
 	}
 }
 
-// pure reports whether a call cannot change fields and elements of this function's variables.
+// pure reports whether a call cannot change fields and elements of this
+// function's variables.
 func (f *flow) pure(fn *types.Func, call *ast.CallExpr) bool {
 	if tv := f.info.Types[call.Fun]; tv.IsType() {
 		return true
@@ -72,7 +74,8 @@ func (f *flow) pure(fn *types.Func, call *ast.CallExpr) bool {
 	return fn != nil && (isOurs(fn) || printers[fn.Pkg().Path()] && fn.Name() != "Run")
 }
 
-// failsTest stops reporting for a failed test that does not release its tensors.
+// failsTest stops reporting for a failed test that does not release its
+// tensors.
 func (f *flow) failsTest(fn *types.Func) {
 	if fn != nil && fn.Pkg().Path() == "testing" && (fn.Name() == "Error" || fn.Name() == "Errorf" || fn.Name() == "Fail") {
 		f.state.disown()
@@ -126,7 +129,8 @@ func (f *flow) give(v *types.Var, how string, call *ast.CallExpr) {
 	f.state[r] = h
 }
 
-// taken stops following outputs when one of them is released or given up separately.
+// taken stops following outputs when one of them is released or given up
+// separately.
 func (f *flow) taken(v *types.Var) {
 	if of := f.owner(v); of != nil && kindOf(of.Type()) == container {
 		if h, ok := f.get(of); ok && h.is&deadBits == 0 {
@@ -210,7 +214,8 @@ func (f *flow) args(fn *types.Func, call *ast.CallExpr) {
 	}
 }
 
-// stays follows the tensors in which a run is told to write its outputs: one that the same run is given lives on, as the output.
+// stays follows the tensors in which a run is told to write its outputs: one
+// that the same run is given lives on, as the output.
 func (f *flow) stays(fn *types.Func, i int, a ast.Expr) {
 	if fn == nil || fn.Pkg().Path() != module || !(fn.Name() == "Into" && i == 1 || fn.Name() == "RunInto" && i == 2) {
 		return
@@ -225,8 +230,8 @@ func (f *flow) stays(fn *types.Func, i int, a ast.Expr) {
 	})
 }
 
-// stay makes v alive again, if the call that is looked at has given it up. An output of a binding may be given up by any of its runs:
-// it is left alone.
+// stay makes v alive again, if the call that is looked at has given it up. An
+// output of a binding may be given up by any of its runs: it is left alone.
 func (f *flow) stay(v *types.Var, binding bool) {
 	if binding {
 		f.leave(v)
@@ -258,7 +263,8 @@ func (f *flow) argument(fn *types.Func, i int, a ast.Expr) {
 	f.expr(a)
 }
 
-// unsure stops following argument a in a call whose error is passed to a function that may expect an error.
+// unsure stops following argument a in a call whose error is passed to a
+// function that may expect an error.
 func (f *flow) unsure(fn *types.Func, i int, a ast.Expr, given int) {
 	if given == len(f.gives) || given > len(f.gives) {
 		return
@@ -329,7 +335,8 @@ func (f *flow) effect(fn *types.Func, i int) effect {
 	return unknown
 }
 
-// deferred follows a deferred call: it may end a tensor or view; if its effect is not known, its arguments are not followed any more.
+// deferred follows a deferred call: it may end a tensor or view; if its effect
+// is not known, its arguments are not followed any more.
 func (f *flow) deferred(call *ast.CallExpr) {
 	if sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr); ok {
 		if v := f.variable(sel.X); v != nil && kindOf(v.Type()) != nothing && kindOf(v.Type()).endsByMethod(sel.Sel.Name) {
@@ -376,7 +383,8 @@ func (f *flow) goes(call *ast.CallExpr) {
 	}
 }
 
-// abandon stops following every variable that code which runs independently can reach.
+// abandon stops following every variable that code which runs independently can
+// reach.
 func (f *flow) abandon(n ast.Node) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		if id, ok := n.(*ast.Ident); ok {

@@ -6,7 +6,8 @@ import (
 	"go/types"
 )
 
-// touches is the effect of a function literal, or of a method value, on the variables that it captures.
+// touches is the effect of a function literal, or of a method value, on the
+// variables that it captures.
 type touches struct {
 	uses    map[*types.Var]bool // it uses them
 	ends    map[*types.Var]bool // it gives them up on every path
@@ -15,7 +16,8 @@ type touches struct {
 	errors  map[*types.Var]bool // errors that it assigns
 }
 
-// literal returns the effect of calling e, if e is a function literal or a method value, or a variable that only ever has one.
+// literal returns the effect of calling e, if e is a function literal or a
+// method value, or a variable that only ever has one.
 func (f *flow) literal(e ast.Expr) *touches {
 	e = ast.Unparen(e)
 	if id, ok := e.(*ast.Ident); ok {
@@ -82,7 +84,8 @@ func (c *checker) touches(lit *ast.FuncLit) *touches {
 	return t
 }
 
-// captured returns the variables of enclosing functions that a literal has and that are followed.
+// captured returns the variables of enclosing functions that a literal has and
+// that are followed.
 func (c *checker) captured(lit *ast.FuncLit) []*types.Var {
 	var list []*types.Var
 	seen := map[*types.Var]bool{}
@@ -154,7 +157,8 @@ func (f *flow) later(t *touches) {
 	}
 }
 
-// atTheEnd follows a literal that is called at the end of this function or of the test.
+// atTheEnd follows a literal that is called at the end of this function or of
+// the test.
 func (f *flow) atTheEnd(t *touches, ofThis bool) {
 	for v := range t.uses {
 		switch {

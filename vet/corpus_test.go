@@ -10,7 +10,8 @@ import (
 	"github.com/tenure-go/tenure/vet"
 )
 
-// unfound are the mistakes of the corpus that the analysis leaves alone. The package documentation says why.
+// unfound are the mistakes of the corpus that the analysis leaves alone. The
+// package documentation says why.
 var unfound = []string{"aliasOfAContainer", "leakInASliceOfOurs"}
 
 // quiet is a Testing that does not look at facts and comments.

@@ -205,7 +205,8 @@ func (f *flow) store(l, value ast.Expr, i int, err *types.Var) {
 	}
 }
 
-// overwritten reports a value that only this variable has and that is overwritten.
+// overwritten reports a value that only this variable has and that is
+// overwritten.
 func (f *flow) overwritten(v *types.Var, l ast.Expr) {
 	h, ok := f.state[v]
 	if !ok || h.same != nil || h.is != owned || h.pending != nil || h.deferred || h.always || f.isPlace(v) {
@@ -327,7 +328,8 @@ func (f *flow) selector(e *ast.SelectorExpr) {
 	f.expr(e.X)
 }
 
-// composite follows a composite literal: its elements may be reached through it. Operands are borrowed.
+// composite follows a composite literal: its elements may be reached through
+// it. Operands are borrowed.
 func (f *flow) composite(e *ast.CompositeLit) {
 	borrows := false
 	switch t := f.info.TypeOf(e).Underlying().(type) {
@@ -348,7 +350,8 @@ func (f *flow) composite(e *ast.CompositeLit) {
 	}
 }
 
-// handOn uses a tensor in a way after which this function may not be responsible for it.
+// handOn uses a tensor in a way after which this function may not be
+// responsible for it.
 func (f *flow) handOn(e ast.Expr) {
 	if v := f.variable(e); v != nil && kindOf(v.Type()) != nothing {
 		f.use(v, e.Pos(), "use")
@@ -358,8 +361,9 @@ func (f *flow) handOn(e ast.Expr) {
 	f.expr(e)
 }
 
-// inspected stops following values that depend on an error that is tested in another way than by a comparison with nil: the code that
-// follows may know that the call failed.
+// inspected stops following values that depend on an error that is tested in
+// another way than by a comparison with nil: the code that follows may know
+// that the call failed.
 func (f *flow) inspected(err *types.Var) {
 	for v, h := range f.state {
 		if h.pending == err {

@@ -6,7 +6,8 @@ import (
 	"github.com/tenure-go/tenure/vet"
 )
 
-// A checker of one's own runs the analyzer beside others, as golang.org/x/tools/go/analysis/multichecker does:
+// A checker of one's own runs the analyzer beside others, as
+// golang.org/x/tools/go/analysis/multichecker does:
 //
 //	multichecker.Main(vet.Analyzer, shadow.Analyzer)
 func Example() {

@@ -6,9 +6,11 @@ import (
 	"go/types"
 )
 
-// underFlags returns the variables that are passed to a call, or have a method called, under a flag: a boolean variable that is
-// assigned or tested in several places. The flag decides which paths are possible, and a flow that does not distinguish its values
-// knows too little about these variables to report a leak.
+// underFlags returns the variables that are passed to a call, or have a method
+// called, under a flag: a boolean variable that is assigned or tested in
+// several places. The flag decides which paths are possible, and a flow that
+// does not distinguish its values knows too little about these variables to
+// report a leak.
 func (c *checker) underFlags(tests []*ast.IfStmt) map[*types.Var]bool {
 	flags := func(s *ast.IfStmt) (list []*types.Var) {
 		var find func(e ast.Expr)

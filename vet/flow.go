@@ -65,7 +65,8 @@ func (f *flow) start() {
 	f.returns, f.ownedResults, f.passes, f.wild = 0, make([]int, f.results.Len()), -2, false
 }
 
-// follows reports whether the type of a parameter is one that can be given up, or an error, which can be checked.
+// follows reports whether the type of a parameter is one that can be given up,
+// or an error, which can be checked.
 func (f *flow) follows(p *types.Var) bool {
 	return p != nil && (kindOf(p.Type()) != nothing || isError(p.Type()))
 }
@@ -248,7 +249,8 @@ func (f *flow) isNilOrNot(v *types.Var) (isNil, is state) {
 	return isNil, is
 }
 
-// isAnError recognises errors.Is(err, x) and errors.As(err, &x), which are true only of an error.
+// isAnError recognises errors.Is(err, x) and errors.As(err, &x), which are true
+// only of an error.
 func (f *flow) isAnError(call *ast.CallExpr) *types.Var {
 	sel, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok || len(call.Args) != 2 || f.isNil(call.Args[1]) {
@@ -292,7 +294,8 @@ func (f *flow) complain(pos token.Pos, format string, args ...any) {
 
 func (f *flow) line(pos token.Pos) int { return f.c.pass.Fset.Position(pos).Line }
 
-// leave stops following the value of a variable: other code may end it or assign the variable.
+// leave stops following the value of a variable: other code may end it or
+// assign the variable.
 func (f *flow) leave(v *types.Var) {
 	if v == nil {
 		return
@@ -306,7 +309,8 @@ func (f *flow) leave(v *types.Var) {
 	f.escaped[r], f.escaped[v] = true, true
 }
 
-// handOver makes other code, which can reach it from now on, responsible for the value of v.
+// handOver makes other code, which can reach it from now on, responsible for
+// the value of v.
 func (f *flow) handOver(v *types.Var) {
 	if of := f.owner(v); of != nil && kindOf(of.Type()) == container {
 		delete(f.state, of)

@@ -68,7 +68,8 @@ func (k kind) noun(t types.Type) string {
 	return strings.ToLower(name)
 }
 
-// canEnd reports whether a type parameter or an interface has a method that ends its value.
+// canEnd reports whether a type parameter or an interface has a method that
+// ends its value.
 func canEnd(t types.Type) bool {
 	if !types.IsInterface(t) { // of a type parameter too: its constraint
 		return false
@@ -98,7 +99,8 @@ func nameOf(t types.Type) (path, name string) {
 	return n.Obj().Pkg().Path(), n.Obj().Name()
 }
 
-// named reports whether t, or the type that it points to, is the named type of package path.
+// named reports whether t, or the type that it points to, is the named type of
+// package path.
 func named(t types.Type, path, name string) bool {
 	p, n := nameOf(t)
 	return n == name && p == path
@@ -112,7 +114,8 @@ func isError(t types.Type) bool {
 	return types.Identical(t, types.Universe.Lookup("error").Type())
 }
 
-// descriptions are the methods of a tensor, view, container or closer that may be called after its end.
+// descriptions are the methods of a tensor, view, container or closer that may
+// be called after its end.
 var descriptions = map[string]bool{
 	"DType": true, "Shape": true, "Layout": true, "NumElements": true, "NumBytes": true, "String": true, "Alive": true, "Holders": true,
 	"IsExclusive": true, "IsDonatable": true, "WhyNotWritable": true, "WhyNotDonatable": true, "Tensor": true, "Semantics": true,
@@ -120,7 +123,8 @@ var descriptions = map[string]bool{
 	"State": true, "Outstanding": true, "Collect": true, "Done": true, "Owner": true,
 }
 
-// ours are the packages that follow the rules: their functions borrow arguments, and the caller must release their results.
+// ours are the packages that follow the rules: their functions borrow
+// arguments, and the caller must release their results.
 var ours = map[string]bool{
 	module: true, tensorPath: true, tensorPath + "/npy": true, tensorPath + "/safetensors": true, eagerPath: true,
 	module + "/dlpack": true, module + "/share": true, module + "/cuda": true, module + "/memory": true, module + "/memory/memorytest": true,

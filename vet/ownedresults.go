@@ -17,7 +17,8 @@ func (f *flow) callee(call *ast.CallExpr) *types.Func {
 	return fn
 }
 
-// makerOf returns the function that made result i of an expression, if the caller must release that result.
+// makerOf returns the function that made result i of an expression, if the
+// caller must release that result.
 func (f *flow) makerOf(e ast.Expr, i int) *types.Func {
 	call, ok := ast.Unparen(e).(*ast.CallExpr)
 	if !ok {
@@ -85,7 +86,8 @@ func (f *flow) valueOf(value ast.Expr, i int, err *types.Var, at token.Pos) hold
 	return h
 }
 
-// scopeOf returns the variable of the scope, or of the outputs, that owns the result of a call, nil if there is none.
+// scopeOf returns the variable of the scope, or of the outputs, that owns the
+// result of a call, nil if there is none.
 func (f *flow) scopeOf(call *ast.CallExpr) *types.Var {
 	sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
 	if !ok {
@@ -112,7 +114,8 @@ func (f *flow) takeFrom(e *ast.IndexExpr) {
 	}
 }
 
-// dropped reports a value that the caller must release and that is in no variable.
+// dropped reports a value that the caller must release and that is in no
+// variable.
 func (f *flow) dropped(e ast.Expr, i int) {
 	if fn := f.makerOf(e, i); fn != nil {
 		f.complain(e.Pos(), "%s is never released", f.describe(e, i, fn))
@@ -128,7 +131,8 @@ func (f *flow) describe(e ast.Expr, i int, fn *types.Func) string {
 	return "the " + kindOf(t).noun(t) + " that " + fn.Name() + " returns"
 }
 
-// discard follows result i of a call that is assigned to the blank identifier beside an error.
+// discard follows result i of a call that is assigned to the blank identifier
+// beside an error.
 func (f *flow) discard(at token.Pos, value ast.Expr, i int, err *types.Var) {
 	fn := f.makerOf(value, i)
 	if fn == nil {
@@ -147,7 +151,8 @@ func (f *flow) discard(at token.Pos, value ast.Expr, i int, err *types.Var) {
 	f.state[v] = holding{is: owned, made: value.Pos(), pending: err, before: none}
 }
 
-// drop forgets a value that was discarded beside an error that the program expects.
+// drop forgets a value that was discarded beside an error that the program
+// expects.
 func (f *flow) drop(err *types.Var) {
 	for v, h := range f.state {
 		if f.c.blank[v] && h.pending == err {

@@ -8,15 +8,17 @@ import (
 	"strings"
 )
 
-// A place is a field or an element, such as h.x or xs[0], for which this analysis makes a variable of its own. The state of a place is
-// forgotten at the next call of a function that could reach it.
+// A place is a field or an element, such as h.x or xs[0], for which this
+// analysis makes a variable of its own. The state of a place is forgotten at
+// the next call of a function that could reach it.
 type place struct {
 	root  *types.Var   // of the expression, h or xs
 	path  string       // the rest
 	index []*types.Var // variables in the path
 }
 
-// last returns the part of the path by which places of different roots may be the same.
+// last returns the part of the path by which places of different roots may be
+// the same.
 func (p place) last() string {
 	if i := strings.LastIndexAny(p.path, ".["); i >= 0 {
 		return p.path[i:]
@@ -24,7 +26,8 @@ func (p place) last() string {
 	return p.path
 }
 
-// variable returns the variable that e names, or that stands for the place that e names, nil for anything else.
+// variable returns the variable that e names, or that stands for the place that
+// e names, nil for anything else.
 func (f *flow) variable(e ast.Expr) *types.Var {
 	e = ast.Unparen(e)
 	if id, ok := e.(*ast.Ident); ok {
@@ -44,7 +47,8 @@ func (f *flow) variable(e ast.Expr) *types.Var {
 	return nil
 }
 
-// alias makes the elements of a literal that is assigned to v other names of the variables in them.
+// alias makes the elements of a literal that is assigned to v other names of
+// the variables in them.
 func (f *flow) alias(v *types.Var, value ast.Expr) {
 	e := ast.Unparen(value)
 	if u, ok := e.(*ast.UnaryExpr); ok && u.Op == token.AND {
@@ -80,7 +84,8 @@ func (f *flow) alias(v *types.Var, value ast.Expr) {
 	}
 }
 
-// placeOf returns the variable of a place with a followed value, nil if e is none.
+// placeOf returns the variable of a place with a followed value, nil if e is
+// none.
 func (f *flow) placeOf(e ast.Expr, t types.Type) *types.Var {
 	if t == nil || kindOf(t) == nothing {
 		return nil
@@ -142,7 +147,8 @@ func (f *flow) isPlace(v *types.Var) bool {
 	return ok
 }
 
-// forget forgets the state of places that could have changed: all of them except those that keep selects.
+// forget forgets the state of places that could have changed: all of them
+// except those that keep selects.
 func (f *flow) forget(changed func(place) bool) {
 	for v, p := range f.places {
 		if h, ok := f.state[v]; ok && changed(p) {
@@ -154,10 +160,12 @@ func (f *flow) forget(changed func(place) bool) {
 	}
 }
 
-// called forgets the state of places, because code ran that could have changed them.
+// called forgets the state of places, because code ran that could have changed
+// them.
 func (f *flow) called() { f.forget(func(place) bool { return true }) }
 
-// assigned forgets the state of places that an assignment to the variable or place v changes.
+// assigned forgets the state of places that an assignment to the variable or
+// place v changes.
 func (f *flow) assigned(v *types.Var) {
 	to, isPlace := f.places[v]
 	f.forget(func(p place) bool {
@@ -179,7 +187,8 @@ func (f *flow) assigned(v *types.Var) {
 	})
 }
 
-// get returns the holding of v. It is false for a local variable that is not followed.
+// get returns the holding of v. It is false for a local variable that is not
+// followed.
 func (f *flow) get(v *types.Var) (holding, bool) {
 	r := f.state.root(v)
 	h, ok := f.state[r]
@@ -192,7 +201,8 @@ func (f *flow) get(v *types.Var) (holding, bool) {
 // set changes the holding of v, under all its names.
 func (f *flow) set(v *types.Var, h holding) { f.state[f.state.root(v)] = h }
 
-// owner returns the outputs that v is an element of, or the scope that made it, nil for others.
+// owner returns the outputs that v is an element of, or the scope that made it,
+// nil for others.
 func (f *flow) owner(v *types.Var) *types.Var {
 	if h, ok := f.state[v]; ok && h.of != nil {
 		return h.of

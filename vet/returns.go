@@ -156,7 +156,8 @@ func (f *flow) returned(e ast.Expr) {
 	delete(f.state, v)
 }
 
-// keptBy stops following outputs of which one is returned: the caller has it now.
+// keptBy stops following outputs of which one is returned: the caller has it
+// now.
 func (f *flow) keptBy(of *types.Var) {
 	if of != nil && kindOf(of.Type()) == container {
 		f.leave(of)
@@ -179,7 +180,8 @@ func (f *flow) isOwnedResult(e ast.Expr, i int) bool {
 	return f.makerOf(e, i) != nil
 }
 
-// isErrorReturn reports whether the last result is an error that is written as something else than nil.
+// isErrorReturn reports whether the last result is an error that is written as
+// something else than nil.
 func (f *flow) isErrorReturn(r *ast.ReturnStmt) bool {
 	n := len(r.Results)
 	if n == 0 || f.results == nil || n != f.results.Len() {
@@ -193,7 +195,8 @@ func (f *flow) isErrorReturn(r *ast.ReturnStmt) bool {
 	if !isCall {
 		return true
 	}
-	// A call may return nil, except one that makes an error, and except beside a result that is nil.
+	// A call may return nil, except one that makes an error, and except beside
+	// a result that is nil.
 	fn := f.callee(call)
 	return n > 1 && f.isNil(r.Results[0]) || fn != nil && (fn.FullName() == "fmt.Errorf" || fn.FullName() == "errors.New")
 }

@@ -45,7 +45,8 @@ func (h holding) atTheEnd() condition {
 	return h.is
 }
 
-// state is the state at one point. A local variable without an entry is not followed; a field or element without an entry is alive.
+// state is the state at one point. A local variable without an entry is not
+// followed; a field or element without an entry is alive.
 type state map[*types.Var]holding
 
 func (s state) clone() state { return maps.Clone(s) }
@@ -84,7 +85,8 @@ func (s state) part(v *types.Var) {
 	s[v] = own
 }
 
-// partFrom ends the names that other variables have for v, because v is assigned.
+// partFrom ends the names that other variables have for v, because v is
+// assigned.
 func (s state) partFrom(v *types.Var) {
 	for w, h := range s {
 		if h.same == v {
@@ -155,7 +157,8 @@ func (a holding) join(b holding) holding {
 	return j
 }
 
-// failed returns the state on the branch on which err is not nil, succeeded on the one on which it is.
+// failed returns the state on the branch on which err is not nil, succeeded on
+// the one on which it is.
 func (s state) failed(err *types.Var) state {
 	out := s.clone()
 	for v, h := range out {
@@ -183,7 +186,8 @@ func (s state) disown() {
 	}
 }
 
-// settle makes values that depend on err certain: it was assigned again, or found to be nil.
+// settle makes values that depend on err certain: it was assigned again, or
+// found to be nil.
 func (s state) settle(err *types.Var) {
 	for v, h := range s {
 		if h.pending == err {

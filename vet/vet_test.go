@@ -8,7 +8,8 @@ import (
 	"github.com/tenure-go/tenure/vet"
 )
 
-// The fixtures say what must be reported, and, by saying nothing, what must not.
+// The fixtures say what must be reported, and, by saying nothing, what must
+// not.
 func TestAnalyzer(t *testing.T) {
 	t.Setenv("GOPROXY", "off")
 	analysistest.Run(t, analysistest.TestData(), vet.Analyzer, "bad", "good", "lib", "across")

@@ -21,7 +21,8 @@ type subjects struct {
 	err    error // the first that a loop met
 }
 
-// padded is a word in a cache line of its own, beside a pointer as a cache has one.
+// padded is a word in a cache line of its own, beside a pointer as a cache has
+// one.
 type padded struct {
 	word   atomic.Uint64
 	cached unsafe.Pointer

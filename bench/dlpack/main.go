@@ -3,11 +3,11 @@
 //
 //	go run ./dlpack [-turns N] [-python EXECUTABLE]
 //
-// A case is a loop of many operations by 1, 2 and 8 goroutines or threads,
-// each with a tensor of its own unless the name says shared. All cases take
-// turns; the figure is the median over the turns, in nanoseconds per operation. Loops in C are compiled with gcc or another C compiler, and
-// left out where there is none; so are the libraries that the Python of
-// -python lacks.
+// A case is a loop of many operations by 1, 2 and 8 goroutines or threads, each
+// with a tensor of its own unless the name says shared. All cases take turns;
+// the figure is the median over the turns, in nanoseconds per operation. Loops
+// in C are compiled with gcc or another C compiler, and left out where there is
+// none; so are the libraries that the Python of -python lacks.
 package main
 
 import (

@@ -10,8 +10,8 @@ import (
 	"github.com/tenure-go/tenure/memory"
 )
 
-// TestRun runs every case that this machine can run, once, and checks that all of them released their
-// tensors.
+// TestRun runs every case that this machine can run, once, and checks that all
+// of them released their tensors.
 func TestRun(t *testing.T) {
 	before := memory.Stats().Of(memory.IO).Current
 	var out bytes.Buffer

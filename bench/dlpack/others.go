@@ -12,8 +12,8 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// conversions are loops in Python: a name, a note, the module that the statement imports, the
-// statement.
+// conversions are loops in Python: a name, a note, the module that the
+// statement imports, the statement.
 var conversions = []struct{ name, note, module, statement string }{
 	{"numpy: from_dlpack of its own", "Python", "numpy", "np.from_dlpack(a)"},
 	{"numpy: from_dlpack of ours", "Python", "numpy", "np.from_dlpack(x)"},

@@ -167,7 +167,8 @@ func (c *contestants) all() error {
 	return nil
 }
 
-// measure adds one row to the result; compared says that the results are held against one another first.
+// measure adds one row to the result; compared says that the results are held
+// against one another first.
 func (c *contestants) measure(op operation, n int, form string, compared bool) error {
 	q := engine.Request{Do: "load", Model: op.name, Into: form == "into", Outputs: []string{op.fresh, op.into}}
 	bytes := int64(0) // of operands and result

@@ -2,11 +2,11 @@
 //
 //	go run ./lengths [flags]
 //
-// It starts a process of Tenure and one of ONNX Runtime, lets both run a model at
-// ten lengths in turn, and ends them; and again, seven times or more. The first
-// run of each length is compared with later runs of it. README.md describes the
-// measurements and how to install ONNX Runtime. The models of the optional test
-// data are left out, and named, where there are none.
+// It starts a process of Tenure and one of ONNX Runtime, lets both run a model
+// at ten lengths in turn, and ends them; and again, seven times or more. The
+// first run of each length is compared with later runs of it. README.md
+// describes the measurements and how to install ONNX Runtime. The models of the
+// optional test data are left out, and named, where there are none.
 package main
 
 import (

@@ -88,8 +88,8 @@ func (m *measurement) base(s sweep) []engine.Input {
 // sides are one figure of both engines, a value per turn.
 type sides struct{ tenure, ort []float64 }
 
-// sweepFigures are the figures of a sweep, a value per turn: the median over the
-// lengths.
+// sweepFigures are the figures of a sweep, a value per turn: the median over
+// the lengths.
 type sweepFigures struct {
 	first, seen, ratio    sides
 	perStep, aim          []float64

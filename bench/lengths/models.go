@@ -93,8 +93,8 @@ func decoder(past, tokens int) []engine.Input {
 	return list
 }
 
-// growing returns the inputs of a prompt for gpt2_tiny and of so many steps after
-// it, whose caches are the outputs of the step before.
+// growing returns the inputs of a prompt for gpt2_tiny and of so many steps
+// after it, whose caches are the outputs of the step before.
 func growing(prompt, steps int) [][]engine.Input {
 	sets := [][]engine.Input{decoder(0, prompt)}
 	for n := range steps {

@@ -8,7 +8,8 @@ import (
 	"github.com/tenure-go/tenure/bench/internal/contest"
 )
 
-// Whoever may not write into the input takes a buffer for the output at least, and no engine here takes one for each ReLU.
+// Whoever may not write into the input takes a buffer for the output at least,
+// and no engine here takes one for each ReLU.
 func TestChains(t *testing.T) {
 	python := filepath.Join(contest.DefaultVenv(), "bin", "python")
 	for name, chain := range map[string]func() (taken, error){

@@ -11,8 +11,9 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 )
 
-// gomlxChain runs the chain in gomlx, on its backend in pure Go, and counts its allocations on the Go heap. The backend keeps its
-// buffers, so the total is the peak.
+// gomlxChain runs the chain in gomlx, on its backend in pure Go, and counts its
+// allocations on the Go heap. The backend keeps its buffers, so the total is
+// the peak.
 func gomlxChain() (taken, error) {
 	b, err := backends.NewWithConfig("go")
 	if err != nil {

@@ -1,5 +1,6 @@
-// Command memory prints what donation saves: the networks of "tenure bench memory", and the first of them, ten ReLU on [1000,1000],
-// in ONNX Runtime and in gomlx.
+// Command memory prints what donation saves: the networks of "tenure bench
+// memory", and the first of them, ten ReLU on [1000,1000], in ONNX Runtime and
+// in gomlx.
 package main
 
 import (

@@ -1,9 +1,11 @@
-// Command plans says what runs of the benchmarks' models take in memory, by their plans. Nothing runs.
+// Command plans says what runs of the benchmarks' models take in memory, by
+// their plans. Nothing runs.
 //
 //	go run ./plans [-models resnet50,...] [-results FILE]
 //
-// The arena is without inputs, outputs and weights. The lower bound is the most that is live at any one moment under the plan's
-// order and aliasing: no placement can go below it.
+// The arena is without inputs, outputs and weights. The lower bound is the most
+// that is live at any one moment under the plan's order and aliasing: no
+// placement can go below it.
 package main
 
 import (

@@ -20,7 +20,8 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	mlp, ok := r.Find("mlp")
-	// Four layers of 1024 by 1024 weights and a bias of 1024, and 32 rows of input and output.
+	// Four layers of 1024 by 1024 weights and a bias of 1024, and 32 rows of
+	// input and output.
 	for name, want := range map[string]float64{"weights MiB": 4 * (4 + 1.0/256), "inputs and outputs MiB": 0.25} {
 		if got := mlp.Figures[name].Median; !ok || got != want {
 			t.Errorf("%s: got %v, want %v", name, got, want)

@@ -212,7 +212,8 @@ func choose(names string) (list []operator, err error) {
 	return list, nil
 }
 
-// measure adds the rows of an operator to the result, which the first one begins.
+// measure adds the rows of an operator to the result, which the first one
+// begins.
 func measure(result **results.Result, op operator, dir string, elements int, threads []int, o contest.Options) error {
 	becomes := map[string]string{}
 	if op.given {
@@ -246,7 +247,8 @@ func measure(result **results.Result, op operator, dir string, elements int, thr
 	return nil
 }
 
-// figures are those of one row. A part of a limit is the limit's time over Tenure's.
+// figures are those of one row. A part of a limit is the limit's time over
+// Tenure's.
 func (l *limit) figures(got contest.Row) []results.Named {
 	ours := got.Tenure.Turns()
 	list := append(contest.Times(got.Tenure, got.ORT),

@@ -178,8 +178,9 @@ func measure(result **results.Result, p product, dir string, threads []int, o co
 	return nil
 }
 
-// figures are those of one row. Peaks are multiply-adds a second of the same instruction set, turn by turn; reads, of a product of
-// one row, are operations a second if b is read as fast as memory sends it.
+// figures are those of one row. Peaks are multiply-adds a second of the same
+// instruction set, turn by turn; reads, of a product of one row, are operations
+// a second if b is read as fast as memory sends it.
 func (p product) figures(got contest.Row, peaks, reads []float64) []results.Named {
 	ours, theirs := p.speeds(got.Tenure), p.speeds(got.ORT)
 	list := []results.Named{
@@ -200,7 +201,8 @@ func (p product) speeds(s contest.Side) (list []float64) {
 	return list
 }
 
-// fastest is the least of a few times: the first one also reads its data from further away.
+// fastest is the least of a few times: the first one also reads its data from
+// further away.
 func fastest(f func() time.Duration) time.Duration {
 	least := f()
 	for range 9 {

@@ -38,7 +38,8 @@ func killConsumers(ctx context.Context, self string, kills int) ([]death, error)
 	return all, nil
 }
 
-// killOne gives the process the bare socket too, so that both are closed by one death.
+// killOne gives the process the bare socket too, so that both are closed by one
+// death.
 func killOne(ctx context.Context, self string, owner *share.Owner) (d death, err error) {
 	ours, theirs, err := share.Pair()
 	if err != nil {

@@ -14,14 +14,15 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// shared counts the descriptors that a process has open while tensors are shared.
+// shared counts the descriptors that a process has open while tensors are
+// shared.
 type shared struct {
 	who             string
 	sockets, arenas int
 }
 
-// countDescriptors shares n tensors at once, of 4 KiB each, and looks at owners and consumers in Go and, if there is one, in
-// Python.
+// countDescriptors shares n tensors at once, of 4 KiB each, and looks at owners
+// and consumers in Go and, if there is one, in Python.
 func countDescriptors(ctx context.Context, self, python string, n int) ([]shared, error) {
 	all, err := ownInGo(ctx, exec.CommandContext(ctx, self, consumeHold), "Go", n)
 	if err != nil || python == "" {
@@ -35,7 +36,8 @@ func countDescriptors(ctx context.Context, self, python string, n int) ([]shared
 	return append(all, inPython, toPython[1]), err
 }
 
-// ownInGo looks at this process, as an owner, and at the consumer that it starts.
+// ownInGo looks at this process, as an owner, and at the consumer that it
+// starts.
 func ownInGo(ctx context.Context, cmd *exec.Cmd, language string, n int) ([]shared, error) {
 	owner, err := share.NewOwner()
 	if err != nil {

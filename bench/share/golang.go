@@ -55,8 +55,9 @@ func consume(what string) bool {
 	return true
 }
 
-// taken is where timed notes its figures: memory that is there before, so that no page of it is counted as a fault. A consumer
-// has none: it would double what there is in its heap.
+// taken is where timed notes its figures: memory that is there before, so that
+// no page of it is counted as a fault. A consumer has none: it would double
+// what there is in its heap.
 var taken = sync.OnceValue(func() []int64 {
 	all := make([]int64, 1<<18)
 	for i := range all {
@@ -159,8 +160,8 @@ func echo() error {
 	}
 }
 
-// lender offers one tensor again and again to a consumer that will hold one at a time: an offer gets through when the one
-// before it was released.
+// lender offers one tensor again and again to a consumer that will hold one at
+// a time: an offer gets through when the one before it was released.
 type lender struct {
 	owner *share.Owner
 	peer  *share.Peer
@@ -260,7 +261,8 @@ func receiveAll() error {
 	}
 }
 
-// receiveAndHold says on standard output when it holds as many tensors as it is told on standard input.
+// receiveAndHold says on standard output when it holds as many tensors as it is
+// told on standard input.
 func receiveAndHold() error {
 	ctx := context.Background()
 	owner, err := share.NewOwner(share.WithCredits(1<<20, math.MaxInt64))

@@ -1,5 +1,5 @@
-// Command share compares the hand-over of a tensor to another process with a bare round trip of a socket, and with
-// other ways.
+// Command share compares the hand-over of a tensor to another process with a
+// bare round trip of a socket, and with other ways.
 //
 //	go run ./share [-python EXECUTABLE] [-sizes 4KiB,1MiB,1GiB] [-turns N]
 //
@@ -169,8 +169,9 @@ type path struct {
 
 // session is a path that is set up for one size.
 type session interface {
-	// turn hands over at most n tensors, waiting so long before each, until the time is up, and returns how long each
-	// took in nanoseconds, in memory that the next turn of any session uses again.
+	// turn hands over at most n tensors, waiting so long before each, until the
+	// time is up, and returns how long each took in nanoseconds, in memory that
+	// the next turn of any session uses again.
 	turn(ctx context.Context, n int, idle, limit time.Duration) ([]int64, error)
 	// processes are the producer and the consumer.
 	processes() []int
@@ -240,7 +241,8 @@ func takeTurn(ctx context.Context, r *report, p *path, s session, size, turn int
 	return err
 }
 
-// steady counts the page faults and mappings of both processes after the warm-up.
+// steady counts the page faults and mappings of both processes after the
+// warm-up.
 type steady struct {
 	handOvers int
 	faults    [2]int64 // of the producer and of the consumer

@@ -174,8 +174,8 @@ func TestDescriptorsAndDeaths(t *testing.T) {
 	}
 }
 
-// TestCountOpen: descriptors that were closed in between do not count, nor do those that were open all
-// the time.
+// TestCountOpen: descriptors that were closed in between do not count, nor do
+// those that were open all the time.
 func TestCountOpen(t *testing.T) {
 	skipElsewhere(t)
 	going, _ := socketPair(t), socketPair(t)

@@ -10,8 +10,9 @@ import (
 	"strings"
 )
 
-// faults counts how often pages were not there when processes touched them. A look makes no objects: the process that looks is one of
-// those that are looked at.
+// faults counts how often pages were not there when processes touched them. A
+// look makes no objects: the process that looks is one of those that are looked
+// at.
 type faults struct {
 	stats []*os.File
 	text  []byte
@@ -50,8 +51,9 @@ func (f *faults) close() (err error) {
 	return err
 }
 
-// faultsIn adds the minor and the major ones of /proc/PID/stat, the eighth and the tenth field behind the name, which stands in
-// parentheses and may hold spaces.
+// faultsIn adds the minor and the major ones of /proc/PID/stat, the eighth and
+// the tenth field behind the name, which stands in parentheses and may hold
+// spaces.
 func faultsIn(stat []byte) (sum int64, err error) {
 	field, n := 0, int64(0)
 	for _, c := range stat[bytes.LastIndexByte(stat, ')')+1:] {
@@ -71,7 +73,8 @@ func faultsIn(stat []byte) (sum int64, err error) {
 	return sum, nil
 }
 
-// mapsOf lists what shared memory processes have mapped, by process and address.
+// mapsOf lists what shared memory processes have mapped, by process and
+// address.
 func mapsOf(pids []int) (map[string]bool, error) {
 	all := map[string]bool{}
 	for _, pid := range pids {
@@ -88,8 +91,8 @@ func mapsOf(pids []int) (map[string]bool, error) {
 	return all, nil
 }
 
-// descriptors counts a process's descriptors of sockets and of files of shared memory, by the kernel's names for them: no two have
-// one name.
+// descriptors counts a process's descriptors of sockets and of files of shared
+// memory, by the kernel's names for them: no two have one name.
 func descriptors(pid int) (open map[string]int, err error) {
 	links, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
 	if err != nil {
@@ -110,8 +113,9 @@ const (
 	arenaName  = "/memfd:tenure"
 )
 
-// countOpen counts the descriptors that a process has open now and had not before. A difference of two counts would be wrong while
-// the connection of another path, which has ended, is still being closed.
+// countOpen counts the descriptors that a process has open now and had not
+// before. A difference of two counts would be wrong while the connection of
+// another path, which has ended, is still being closed.
 func countOpen(who string, pid int, before map[string]int) (shared, error) {
 	s := shared{who: who}
 	open, err := descriptors(pid)

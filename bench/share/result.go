@@ -7,8 +7,10 @@ import (
 	"github.com/tenure-go/tenure/bench/internal/results"
 )
 
-// result is the report in the form of all benchmarks. A row is a path with a size, hot or idle. "All sizes" are the ratios to the
-// bare round trip over the sizes, from the smallest to the largest; "steady" is what showed when nothing was new any more.
+// result is the report in the form of all benchmarks. A row is a path with a
+// size, hot or idle. "All sizes" are the ratios to the bare round trip over the
+// sizes, from the smallest to the largest; "steady" is what showed when nothing
+// was new any more.
 func (r *report) result() *results.Result {
 	all := results.New("share", nil, "path", "size", "mode")
 	for _, mode := range []string{"hot", "idle"} {

@@ -32,7 +32,8 @@ func (r *report) at(name string, size int) *figures {
 	return r.figures[key]
 }
 
-// quantile returns the sample that a part p of all does not exceed, 0 without any.
+// quantile returns the sample that a part p of all does not exceed, 0 without
+// any.
 func quantile(all []int64, p float64) int64 {
 	if len(all) == 0 {
 		return 0
@@ -127,7 +128,8 @@ func ratio(a, b int64) string {
 	return fmt.Sprintf("%.2f", float64(a)/float64(b))
 }
 
-// against is the median ratio to the bare round trip over all sizes, and the largest.
+// against is the median ratio to the bare round trip over all sizes, and the
+// largest.
 func (r *report) against(name string, samples func(*figures) []int64) string {
 	var all []float64
 	for _, size := range r.sizes {

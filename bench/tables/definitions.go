@@ -226,7 +226,8 @@ func eager(s *sheet) {
 	}
 }
 
-// eagerCells are the speeds and the ratio of an operation, into bytes that are there where that was measured.
+// eagerCells are the speeds and the ratio of an operation, into bytes that are
+// there where that was measured.
 func eagerCells(s *sheet, name, size string) []string {
 	for _, form := range []string{"into", "fresh"} {
 		if f, ok := s.find("eager", "ratio", name, size, form); ok {

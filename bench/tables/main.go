@@ -1,4 +1,5 @@
-// Command tables writes the tables of the project's pages from the files in results.
+// Command tables writes the tables of the project's pages from the files in
+// results.
 //
 //	go run ./tables          rewrites the tables between the markers of every page
 //	go run ./tables -check   lists the pages whose tables differ, and fails if there is one
@@ -7,9 +8,11 @@
 //
 //	<!-- table: NAME -->
 //
-// in a Markdown file of the project; everything from there to the next line "<!-- end of table -->" is the table of that name
-// (definitions.go), and under it the machine, the day, the versions and the command of each result that it was made from. The
-// check also fails for a table of any page, rendered or not, that has a row with more or fewer cells than its header.
+// in a Markdown file of the project; everything from there to the next line
+// "<!-- end of table -->" is the table of that name (definitions.go), and under
+// it the machine, the day, the versions and the command of each result that it
+// was made from. The check also fails for a table of any page, rendered or not,
+// that has a row with more or fewer cells than its header.
 package main
 
 import (
@@ -137,7 +140,8 @@ func cutLine(text, begins string) (before, rest string, found bool) {
 	return text[:i+1], text[i+1:], true
 }
 
-// uneven names the rows of a page's tables that have another number of cells than their header.
+// uneven names the rows of a page's tables that have another number of cells
+// than their header.
 func uneven(text string) (faults []string) {
 	header, fenced := 0, false
 	for i, line := range strings.Split(text, "\n") {
@@ -159,7 +163,8 @@ func uneven(text string) (faults []string) {
 	return faults
 }
 
-// cells counts the cells of a line. A bar within code, or behind a backslash, is text.
+// cells counts the cells of a line. A bar within code, or behind a backslash,
+// is text.
 func cells(line string) (n int) {
 	code := false
 	line = strings.TrimSuffix(strings.TrimSpace(line), "|")

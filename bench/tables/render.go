@@ -16,7 +16,8 @@ type table struct {
 	build func(*sheet)
 }
 
-// sheet is a table that is being built. A figure that the results do not have is its error.
+// sheet is a table that is being built. A figure that the results do not have
+// is its error.
 type sheet struct {
 	from   map[string]*results.Result
 	header []string
@@ -67,7 +68,8 @@ func (t table) render(folder string) (string, error) {
 	return b.String(), nil
 }
 
-// origin says where the figures of a table come from, in a sentence of small print.
+// origin says where the figures of a table come from, in a sentence of small
+// print.
 func origin(r *results.Result) string {
 	day, _ := time.Parse(time.DateOnly, r.Date) // Read has looked
 	machine := strings.Replace(r.Origin(), r.Date+"; ", "", 1)
@@ -119,7 +121,8 @@ func words(r *results.Result, at int) (list []string) {
 	return list
 }
 
-// ms, mib, ratio, parts, micros and speed write figures as the tables show them.
+// ms, mib, ratio, parts, micros and speed write figures as the tables show
+// them.
 func ms(v float64) string {
 	switch {
 	case v < 0.01:

@@ -9,8 +9,9 @@ import (
 	"github.com/tenure-go/tenure/bench/internal/results"
 )
 
-// TestPages is what keeps every page's tables and the results one: a figure that is changed in one of them fails it, and so does
-// a row with a cell too many.
+// TestPages is what keeps every page's tables and the results one: a figure
+// that is changed in one of them fails it, and so does a row with a cell too
+// many.
 func TestPages(t *testing.T) {
 	if err := run(filepath.Join("..", ".."), true); err != nil {
 		t.Error(err)
@@ -128,7 +129,8 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestEveryCommandWritesResults: a benchmark whose figures cannot be written to a file would be pasted by hand.
+// TestEveryCommandWritesResults: a benchmark whose figures cannot be written to
+// a file would be pasted by hand.
 func TestEveryCommandWritesResults(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("..", "*", "main.go"))
 	if err != nil || len(files) < 10 {

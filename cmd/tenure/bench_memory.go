@@ -60,7 +60,8 @@ operations, may take less.`,
 	return cmd
 }
 
-// memoryRow is one network's figures in bytes, the input counted and the weights not.
+// memoryRow is one network's figures in bytes, the input counted and the
+// weights not.
 type memoryRow struct {
 	Network  string `json:"network"`
 	Held     usage  `json:"held"`
@@ -161,8 +162,8 @@ func (n *network) materialise() ([]*tensor.Tensor, error) {
 	return out, nil
 }
 
-// runEagerly runs the network one operation at a time, and says what that took, what type every value has, and what each
-// operation moved.
+// runEagerly runs the network one operation at a time, and says what that took,
+// what type every value has, and what each operation moved.
 func (n *network) runEagerly(weights []*tensor.Tensor, m manner) (usage, []op.Type, []eager.OperationStats, error) {
 	runtime.GC() // what earlier runs dropped on the Go heap does not count, but buffers they forgot would
 	before := memory.Stats().Total.Current
@@ -218,8 +219,9 @@ func (n *network) runEagerly(weights []*tensor.Tensor, m manner) (usage, []op.Ty
 	return u, types, s.Operations(), err
 }
 
-// floor is the largest set of values that are needed at one moment, when a result lies in the bytes of an operand that is read
-// for the last time wherever the operator allows it.
+// floor is the largest set of values that are needed at one moment, when a
+// result lies in the bytes of an operand that is read for the last time
+// wherever the operator allows it.
 func (n *network) floor(types []op.Type) int64 {
 	last := n.lastUses()
 	class := make([]int, len(types)) // values in the same bytes
@@ -274,7 +276,8 @@ func aliasKind(name string, arg int) op.AliasKind {
 	return 0
 }
 
-// planned runs the network as a program, its input given up, and returns the memory that it took and the plan's promise.
+// planned runs the network as a program, its input given up, and returns the
+// memory that it took and the plan's promise.
 func (n *network) planned(ctx context.Context, weights []*tensor.Tensor) (took usage, promised int64, err error) {
 	p, err := ir.Parse(n.String(), op.Builtin())
 	if err != nil {
@@ -329,7 +332,8 @@ func writeMemoryRows(out io.Writer, rows []memoryRow) {
 	_ = w.Flush() // the writer below keeps its error for the command
 }
 
-// writeOperations reports for each operation of a network how its operands' bytes were reused when they were given up.
+// writeOperations reports for each operation of a network how its operands'
+// bytes were reused when they were given up.
 func writeOperations(out io.Writer, rows []memoryRow) {
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 	for _, r := range rows {

@@ -9,7 +9,8 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// network is a straight program that runs eagerly and from a plan: the same operators on the same values.
+// network is a straight program that runs eagerly and from a plan: the same
+// operators on the same values.
 type network struct {
 	name   string
 	input  op.Type
@@ -56,7 +57,8 @@ func (n *network) call(name string, attrs op.Attrs, args ...int) int {
 
 func ints(name string, values ...int64) op.Attr { return op.Attr{Name: name, Value: values} }
 
-// lastUses returns, by value, the last step that reads it; results of the last step are read after it.
+// lastUses returns, by value, the last step that reads it; results of the last
+// step are read after it.
 func (n *network) lastUses() []int {
 	last := make([]int, len(n.values))
 	for i := range last {
@@ -118,7 +120,8 @@ func reluChain() *network {
 	return n
 }
 
-// convolve is a convolution without bias and a normalisation, as a framework runs them one by one.
+// convolve is a convolution without bias and a normalisation, as a framework
+// runs them one by one.
 func (n *network) convolve(x, in, out, size, stride int) int {
 	pad := int64(size / 2)
 	attrs := op.Attrs{ints("pads", pad, pad, pad, pad), ints("strides", int64(stride), int64(stride))}
@@ -177,7 +180,8 @@ func (n *network) dense(x, in, out int) int {
 	return n.call("add", nil, n.call("matmul", nil, x, n.weight(in, out)), n.weight(out))
 }
 
-// heads turns [1,tokens,width] into [1,heads,tokens,size], or with keys into [1,heads,size,tokens].
+// heads turns [1,tokens,width] into [1,heads,tokens,size], or with keys into
+// [1,heads,size,tokens].
 func (n *network) heads(x int, keys bool) int {
 	x = n.call("reshape", nil, x, n.numbers(1, encoderTokens, encoderHeads, encoderWidth/encoderHeads))
 	perm := ints("perm", 0, 2, 1, 3)

@@ -6,7 +6,8 @@ import (
 	"github.com/tenure-go/tenure/memory/memorytest"
 )
 
-// The goals of donation: against everything held, 90 % less on the chain, and 60 % less on a block and a layer.
+// The goals of donation: against everything held, 90 % less on the chain, and
+// 60 % less on a block and a layer.
 func TestBenchMemory(t *testing.T) {
 	memorytest.Check(t)
 	for _, c := range []struct {
@@ -42,7 +43,8 @@ func TestBenchMemory(t *testing.T) {
 	}
 }
 
-// The floor of a chain in place is its one buffer, that of a sum that is needed twice both operands and the result.
+// The floor of a chain in place is its one buffer, that of a sum that is needed
+// twice both operands and the result.
 func TestFloor(t *testing.T) {
 	n := newNetwork("floor", 16)
 	y := n.call("relu", nil, 0)

@@ -56,7 +56,8 @@ unpromised values.`,
 	}
 }
 
-// notPlan returns the error of a file that could not be read as a plan, in other words if it is a model.
+// notPlan returns the error of a file that could not be read as a plan, in
+// other words if it is a model.
 func notPlan(path string, err error) error {
 	if path == "-" {
 		return err

@@ -99,7 +99,8 @@ func deepPicture(w io.Writer) error {
 	return png.Encode(w, img)
 }
 
-// hugePicture writes a small file whose header claims two million pixels a side.
+// hugePicture writes a small file whose header claims two million pixels a
+// side.
 func hugePicture(w io.Writer) error {
 	var b bytes.Buffer
 	if err := deepPicture(&b); err != nil {

@@ -39,8 +39,8 @@ func parseRanges(flags []string) (map[string]tenure.Sizes, error) {
 	return ranges, nil
 }
 
-// complete adds the ranges of dimensions that neither --shape nor --range has: so
-// many sizes that each set of them is planned.
+// complete adds the ranges of dimensions that neither --shape nor --range has:
+// so many sizes that each set of them is planned.
 func (b *bound) complete(m *tenure.Model, ranges map[string]tenure.Sizes) {
 	given := map[string]bool{}
 	for name := range ranges {

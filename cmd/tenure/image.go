@@ -86,8 +86,9 @@ func (f *imageFlags) checkChannels(info tenure.Info, channels int) error {
 	return nil
 }
 
-// read decodes a picture into a tensor for the input, of which more may be known than the model declares: where the declared shape
-// says which axis is the channels', a height or width that --shape adds does not change it.
+// read decodes a picture into a tensor for the input, of which more may be
+// known than the model declares: where the declared shape says which axis is
+// the channels', a height or width that --shape adds does not change it.
 func (f *imageFlags) read(path string, info tenure.Info, declared *shape.Shape) (*tensor.Tensor, error) {
 	img, err := picture.ReadFile(path)
 	if err != nil {

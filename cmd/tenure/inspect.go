@@ -80,7 +80,8 @@ programs, each for many sizes, and what pins a program to one set of sizes.
 	return cmd
 }
 
-// inspectStructures says how many final programs a model needs over ranges of sizes.
+// inspectStructures says how many final programs a model needs over ranges of
+// sizes.
 func inspectStructures(cmd *cobra.Command, path string, given sizes, ranges []string) error {
 	open, err := parseRanges(ranges)
 	if err != nil {

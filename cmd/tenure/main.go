@@ -84,7 +84,8 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 1
 }
 
-// oneLine keeps an error on the line that scripts read, and what files and other processes have put into it from the terminal.
+// oneLine keeps an error on the line that scripts read, and what files and
+// other processes have put into it from the terminal.
 func oneLine(s string) string {
 	return clean(strings.NewReplacer("\n", "; ", "\t", " ").Replace(strings.TrimSpace(s)))
 }
@@ -124,7 +125,8 @@ second interrupt ends the process at once.`,
 	return root
 }
 
-// wantCommand makes it an error to call cmd, which only has commands of its own, without one of them.
+// wantCommand makes it an error to call cmd, which only has commands of its
+// own, without one of them.
 func wantCommand(cmd *cobra.Command) {
 	var names []string
 	for _, c := range cmd.Commands() {
@@ -146,7 +148,8 @@ func wantCommand(cmd *cobra.Command) {
 	}
 }
 
-// prefix is the words of a command, as errors begin with them: none for tenure itself.
+// prefix is the words of a command, as errors begin with them: none for tenure
+// itself.
 func prefix(cmd *cobra.Command) string {
 	if _, words, ok := strings.Cut(cmd.CommandPath(), " "); ok {
 		return words + ": "

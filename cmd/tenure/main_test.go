@@ -26,8 +26,9 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"tenure": main, "serve-model": serveModel})
 }
 
-// serveModel plays a service in scripts: it runs the model of its first argument on the picture of the second, with shared weights, and
-// is ready for the next until it is interrupted.
+// serveModel plays a service in scripts: it runs the model of its first
+// argument on the picture of the second, with shared weights, and is ready for
+// the next until it is interrupted.
 func serveModel() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -60,7 +61,8 @@ func serveModel() {
 	}
 }
 
-// TestScripts runs the command as a user would; the first line of each script describes it. In scripts $REPO is the repository.
+// TestScripts runs the command as a user would; the first line of each script
+// describes it. In scripts $REPO is the repository.
 func TestScripts(t *testing.T) {
 	root, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {

@@ -127,7 +127,8 @@ func writePlan(cmd *cobra.Command, p *plan.Plan, asJSON bool, svg, html string) 
 	return p.Report(reportTo(cmd.OutOrStdout()))
 }
 
-// writeDrawing writes a drawing into a file, if there is to be one, and says so.
+// writeDrawing writes a drawing into a file, if there is to be one, and says
+// so.
 func writeDrawing(notes io.Writer, path string, write func(io.Writer) error) error {
 	if path == "" {
 		return nil

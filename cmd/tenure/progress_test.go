@@ -9,7 +9,8 @@ import (
 	"github.com/tenure-go/tenure"
 )
 
-// drawn returns the lines that are displayed for work at one tick for each step.
+// drawn returns the lines that are displayed for work at one tick for each
+// step.
 func drawn(w *work, steps ...func()) []string {
 	var out bytes.Buffer
 	ticks, end, gone := make(chan time.Time), make(chan struct{}), make(chan struct{})
@@ -35,7 +36,8 @@ func drawn(w *work, steps ...func()) []string {
 	return seen
 }
 
-// A stage whose total is known is a bar with percent, and the amount; anything else is a spinner with its name.
+// A stage whose total is known is a bar with percent, and the amount; anything
+// else is a spinner with its name.
 func TestWorkShowsPercent(t *testing.T) {
 	var w work
 	w.set("running", stage{})

@@ -100,7 +100,8 @@ func TestShareListsLeases(t *testing.T) {
 	}
 }
 
-// TestShareListGoesOn: a name whose process does not answer takes nothing from the others.
+// TestShareListGoesOn: a name whose process does not answer takes nothing from
+// the others.
 func TestShareListGoesOn(t *testing.T) {
 	dir, _ := lent(t)
 	deaf := listenDeaf(t, filepath.Join(dir, "deaf.sock"))
@@ -126,7 +127,8 @@ func TestShareListGoesOn(t *testing.T) {
 	}
 }
 
-// listenDeaf listens and says nothing. It holds the lock of the name, as a listener does.
+// listenDeaf listens and says nothing. It holds the lock of the name, as a
+// listener does.
 func listenDeaf(t *testing.T, path string) net.Listener {
 	t.Helper()
 	owner, err := share.NewOwner()
@@ -181,7 +183,8 @@ func TestWatchScreen(t *testing.T) {
 	}
 }
 
-// TestCommonInLists: processes that do not answer are shown as such, and none can write to the terminal.
+// TestCommonInLists: processes that do not answer are shown as such, and none
+// can write to the terminal.
 func TestCommonInLists(t *testing.T) {
 	all := listing{Common: []share.CommonBytes{
 		{Key: strings.Repeat("0123456789abcdef", 4), Bytes: 3 << 20, Holders: []share.CommonHolder{{PID: 7, Command: "a\x1b[31m"}, {PID: 12, Command: "b"}}},

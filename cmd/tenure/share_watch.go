@@ -74,7 +74,8 @@ func (f *placeFlags) watch(ctx context.Context, w io.Writer, args []string, ever
 	return nil
 }
 
-// plainLines prints a line for each name, and for what processes have in common.
+// plainLines prints a line for each name, and for what processes have in
+// common.
 func plainLines(w io.Writer, all listing, now time.Time) error {
 	var b bytes.Buffer
 	for _, o := range all.Names {

@@ -52,8 +52,8 @@ func parseUpTo(flags []string) (upTo, error) {
 	return list, nil
 }
 
-// options are those of a session for the sizes up to the bounds, with the sizes of
-// other dimensions that --shape says.
+// options are those of a session for the sizes up to the bounds, with the sizes
+// of other dimensions that --shape says.
 func (u upTo) options(m *tenure.Model, given sizes) ([]tenure.SessionOption, error) {
 	if u == nil {
 		return nil, nil
@@ -110,8 +110,8 @@ func promiseUpTo(cmd *cobra.Command, path string, u upTo, given sizes, how []ten
 	return m.PlanUpTo(cmd.Context(), append(opts, bounds...)...)
 }
 
-// promiseOf returns a plan with the figures of a session's promise in the place of
-// its own, and says what the promise is for.
+// promiseOf returns a plan with the figures of a session's promise in the place
+// of its own, and says what the promise is for.
 func promiseOf(s *tenure.Session, p *plan.Plan) (_ *plan.Plan, what string) {
 	r := s.Promise()
 	if r == nil {

@@ -9,14 +9,15 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// Call calls the C function void fn(void *self): it is a [dlpack.Caller]. A pointer into the Go heap that is converted in the
-// call itself, as in Call(fn, uintptr(unsafe.Pointer(p))), is valid until Call returns.
+// Call calls the C function void fn(void *self): it is a [dlpack.Caller]. A
+// pointer into the Go heap that is converted in the call itself, as in Call(fn,
+// uintptr(unsafe.Pointer(p))), is valid until Call returns.
 //
 //go:uintptrescapes
 func Call(fn, self uintptr) { purego.SyscallN(fn, self) }
 
-// CallN calls a C function whose arguments are not floating-point numbers, and returns its result. Pointers into the Go heap
-// are valid as in [Call].
+// CallN calls a C function whose arguments are not floating-point numbers, and
+// returns its result. Pointers into the Go heap are valid as in [Call].
 //
 //go:uintptrescapes
 func CallN(fn uintptr, args ...uintptr) uintptr {

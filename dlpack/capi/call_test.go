@@ -60,7 +60,8 @@ func inC[M dlpack.DLManagedTensor | dlpack.DLManagedTensorVersioned](deleter uin
 	Call(deleter, uintptr(unsafe.Pointer(m)))
 }
 
-// TestDeletersInC runs the three deleters by the C calling convention, on living tensors and as the last holder of dead ones.
+// TestDeletersInC runs the three deleters by the C calling convention, on
+// living tensors and as the last holder of dead ones.
 func TestDeletersInC(t *testing.T) {
 	memorytest.Check(t)
 	for _, dead := range []bool{false, true} {
@@ -107,7 +108,8 @@ func TestDeletersInC(t *testing.T) {
 	}
 }
 
-// TestDeleteTwiceInC: the second call undoes itself and is counted; others' exports do not notice.
+// TestDeleteTwiceInC: the second call undoes itself and is counted; others'
+// exports do not notice.
 func TestDeleteTwiceInC(t *testing.T) {
 	memorytest.Check(t)
 	x := ok(tensor.Of([]float32{1}, 1))(t)
@@ -127,8 +129,9 @@ func TestDeleteTwiceInC(t *testing.T) {
 	release(t, x)
 }
 
-// TestThreadsOfTheSystem lets the system's threads run the deleter itself as their whole program, on stacks that Go knows
-// nothing of. It needs no compiler.
+// TestThreadsOfTheSystem lets the system's threads run the deleter itself as
+// their whole program, on stacks that Go knows nothing of. It needs no
+// compiler.
 func TestThreadsOfTheSystem(t *testing.T) {
 	memorytest.Check(t)
 	create := ok(purego.Dlsym(purego.RTLD_DEFAULT, "pthread_create"))(t)
@@ -178,8 +181,10 @@ func compiled(t *testing.T) Library {
 	return l
 }
 
-// TestMillionDeletes passes a million exports to threads of C, while the collector runs, the profiler interrupts all threads,
-// and tensors are made and released. No count may be lost or doubled: live tensors are exclusive afterwards, and dead ones freed.
+// TestMillionDeletes passes a million exports to threads of C, while the
+// collector runs, the profiler interrupts all threads, and tensors are made and
+// released. No count may be lost or doubled: live tensors are exclusive
+// afterwards, and dead ones freed.
 func TestMillionDeletes(t *testing.T) {
 	memorytest.Check(t)
 	lib := compiled(t)
@@ -247,7 +252,8 @@ func TestMillionDeletes(t *testing.T) {
 
 var sink []byte
 
-// TestProducerInC imports what C made: its deleter is called once, on release and on refusal.
+// TestProducerInC imports what C made: its deleter is called once, on release
+// and on refusal.
 func TestProducerInC(t *testing.T) {
 	memorytest.Check(t)
 	lib := compiled(t)

@@ -11,7 +11,8 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// A tensor goes to numpy and an array comes back, both in place. (Not run here: it needs Python with numpy.)
+// A tensor goes to numpy and an array comes back, both in place. (Not run here:
+// it needs Python with numpy.)
 func ExamplePython() {
 	in, err := capi.FindPython(context.Background(), "python3")
 	if err != nil {

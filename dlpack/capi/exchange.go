@@ -14,12 +14,14 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// Set makes t the variable name of module __main__: an object that any library can import with from_dlpack, for reading. The
-// object borrows t: imports stay valid after t's release, but no new ones can be made.
+// Set makes t the variable name of module __main__: an object that any library
+// can import with from_dlpack, for reading. The object borrows t: imports stay
+// valid after t's release, but no new ones can be made.
 func (p *Python) Set(name string, t *tensor.Tensor) error { return p.set(name, known{t: t}) }
 
-// SetWritable is [Python.Set] for consumers that may write. Each exchange requires an exclusive t and locks it until the consumer
-// has released its tensor.
+// SetWritable is [Python.Set] for consumers that may write. Each exchange
+// requires an exclusive t and locks it until the consumer has released its
+// tensor.
 func (p *Python) SetWritable(name string, t *tensor.Tensor) error {
 	return p.set(name, known{t: t, writable: true})
 }
@@ -49,8 +51,9 @@ func (p *Python) object(k known) (uintptr, error) {
 	return o, err
 }
 
-// Get evaluates a Python expression in module __main__, whose value must support DLPack, and returns a tensor over the same
-// bytes. The object lives until the tensor is released.
+// Get evaluates a Python expression in module __main__, whose value must
+// support DLPack, and returns a tensor over the same bytes. The object lives
+// until the tensor is released.
 func (p *Python) Get(expression string, opts ...dlpack.ImportOption) (*tensor.Tensor, error) {
 	var got uintptr
 	var legacy bool
@@ -63,7 +66,8 @@ func (p *Python) Get(expression string, opts ...dlpack.ImportOption) (*tensor.Te
 		for i := range capsules {
 			c := &capsules[i]
 			if p.c.CapsuleValid(capsule, &c.fresh[0]) != 0 {
-				// From here on this function owns the struct: a capsule of the other name does not free it.
+				// From here on this function owns the struct: a capsule of the
+				// other name does not free it.
 				got, legacy = p.c.CapsuleGet(capsule, &c.fresh[0]), c.legacy
 				p.c.CapsuleRename(capsule, &c.used[0])
 				return nil
@@ -74,14 +78,16 @@ func (p *Python) Get(expression string, opts ...dlpack.ImportOption) (*tensor.Te
 	if err != nil {
 		return nil, err
 	}
-	// Outside of within: the deleter of a rejected struct is called here, and takes Python's lock if it needs it.
+	// Outside of within: the deleter of a rejected struct is called here, and
+	// takes Python's lock if it needs it.
 	if legacy {
 		return ImportLegacy((*dlpack.DLManagedTensor)(pointer(got)), opts...)
 	}
 	return Import((*dlpack.DLManagedTensorVersioned)(pointer(got)), opts...)
 }
 
-// capsules are the names of capsules before and after a consumer has taken the struct.
+// capsules are the names of capsules before and after a consumer has taken the
+// struct.
 var capsules = [...]struct {
 	fresh, used []byte
 	legacy      bool
@@ -100,7 +106,8 @@ type methodDef struct {
 
 const methodFastCall = 0x80 // PyObject *f(PyObject *self, PyObject *const *args, Py_ssize_t n)
 
-// exchange is the set of callbacks for Python. Callbacks are never freed and their number is limited, so a process has one set.
+// exchange is the set of callbacks for Python. Callbacks are never freed and
+// their number is limited, so a process has one set.
 var exchange exchanger
 
 type exchanger struct {
@@ -174,7 +181,8 @@ func (x *exchanger) forget(key int64) {
 	}
 }
 
-// int64 reads an integer. If the object is not an integer or does not fit, Python has an exception set and the result is false.
+// int64 reads an integer. If the object is not an integer or does not fit,
+// Python has an exception set and the result is false.
 func (x *exchanger) int64(o uintptr) (int64, bool) {
 	r, _, _ := purego.SyscallN(x.direct.toInt, o)
 	if int64(r) == -1 {
@@ -195,7 +203,8 @@ func (x *exchanger) int64s(args uintptr, n int) (is [4]int64, ok bool) {
 	return is, true
 }
 
-// export is _export(key, version[, options, device]) of bootstrap.py. It returns a capsule, or 0 with an exception set.
+// export is _export(key, version[, options, device]) of bootstrap.py. It
+// returns a capsule, or 0 with an exception set.
 func (x *exchanger) export(_, args uintptr, n int) uintptr {
 	is, ok := x.int64s(args, n)
 	if !ok {
@@ -240,7 +249,8 @@ func (x *exchanger) forgotten(_, args uintptr, n int) uintptr {
 	return x.direct.none
 }
 
-// destroyed is the destructor of capsules: it deletes a struct that was not taken.
+// destroyed is the destructor of capsules: it deletes a struct that was not
+// taken.
 func (x *exchanger) destroyed(capsule uintptr) {
 	for i := range capsules {
 		c := &capsules[i]

@@ -14,9 +14,10 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// exchangeAPI is DLPackExchangeAPI: functions that a consumer finds at the type of a Python object and calls without the
-// interpreter. They do the same as __dlpack__, for consumers that know the versioned struct. All return 0, or -1 with an
-// exception set.
+// exchangeAPI is DLPackExchangeAPI: functions that a consumer finds at the type
+// of a Python object and calls without the interpreter. They do the same as
+// __dlpack__, for consumers that know the versioned struct. All return 0, or -1
+// with an exception set.
 type exchangeAPI struct {
 	version     dlpack.Version
 	older       uintptr

@@ -9,13 +9,15 @@ import (
 	"os/exec"
 )
 
-// Interpreter is the location of an installation of Python: its library and its packages.
+// Interpreter is the location of an installation of Python: its library and its
+// packages.
 type Interpreter struct {
 	Library string   // the path of libpython, for Open
 	Path    []string // directories of packages, in order
 }
 
-// findSource prints the result of FindPython. An executable may have been linked without the library beside it.
+// findSource prints the result of FindPython. An executable may have been
+// linked without the library beside it.
 const findSource = `
 import json, os, sys, sysconfig
 var = lambda name: sysconfig.get_config_var(name) or ""
@@ -28,7 +30,8 @@ print(json.dumps({"Library": found[0] if found else "", "Path": [p for p in sys.
     "Missing": "%s in %s" % (" or ".join(dict.fromkeys(names)), ", ".join(dict.fromkeys(dirs)))}))
 `
 
-// FindPython runs a Python executable, such as python3 or that of a virtual environment, to find its library and packages.
+// FindPython runs a Python executable, such as python3 or that of a virtual
+// environment, to find its library and packages.
 func FindPython(ctx context.Context, executable string) (Interpreter, error) {
 	out, err := exec.CommandContext(ctx, executable, "-c", findSource).Output()
 	if err != nil {

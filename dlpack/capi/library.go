@@ -15,7 +15,8 @@ type Library struct {
 	handle uintptr
 }
 
-// bind sets every field of *functions, which are func variables, to the function of the library that its tag c names.
+// bind sets every field of *functions, which are func variables, to the
+// function of the library that its tag c names.
 func (l Library) bind(functions any) error {
 	v := reflect.ValueOf(functions).Elem()
 	for i := range v.NumField() {

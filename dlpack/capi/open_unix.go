@@ -8,7 +8,8 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// Open loads a shared library. Its symbols are available to libraries that are loaded later.
+// Open loads a shared library. Its symbols are available to libraries that are
+// loaded later.
 func Open(path string) (Library, error) {
 	h, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_GLOBAL)
 	if err != nil {

@@ -11,8 +11,9 @@ import (
 	"github.com/tenure-go/tenure/memory/memorytest"
 )
 
-// differences are the tests of other libraries that a tensor as the producer does not pass, with the row of docs/dlpack.md that has the
-// reason. Nothing else may fail, and each of these must.
+// differences are the tests of other libraries that a tensor as the producer
+// does not pass, with the row of docs/dlpack.md that has the reason. Nothing
+// else may fail, and each of these must.
 var differences = map[string]map[string]string{
 	"numpy": {
 		"test_dunder_dlpack_refcount[max_version0]": "given back", "test_dunder_dlpack_refcount[None]": "given back",
@@ -27,7 +28,8 @@ var differences = map[string]map[string]string{
 	},
 }
 
-// ownTests runs a library's tests of DLPack in this process; tests is their source, empty for the file that numpy installs.
+// ownTests runs a library's tests of DLPack in this process; tests is their
+// source, empty for the file that numpy installs.
 func ownTests(t *testing.T, library, tests string, least int) {
 	p := python(t, library, "pytest")
 	memorytest.Check(t)

@@ -11,7 +11,8 @@ import (
 	"unsafe"
 )
 
-// Python is the interpreter of this process. A process has one, which can be started once.
+// Python is the interpreter of this process. A process has one, which can be
+// started once.
 type Python struct {
 	c    *pythonC
 	main uintptr // the namespace of __main__
@@ -22,7 +23,8 @@ type Python struct {
 	closed  chan error
 }
 
-// pythonC are the functions of libpython. An object is the address of a PyObject.
+// pythonC are the functions of libpython. An object is the address of a
+// PyObject.
 type pythonC struct {
 	InitializeEx  func(signals int32)                                               `c:"Py_InitializeEx"`
 	IsInitialized func() int32                                                      `c:"Py_IsInitialized"`
@@ -68,7 +70,8 @@ var started struct {
 	once bool
 }
 
-// OpenPython loads libpython and starts the interpreter. It runs until Close or the end of the process.
+// OpenPython loads libpython and starts the interpreter. It runs until Close or
+// the end of the process.
 func OpenPython(in Interpreter) (*Python, error) {
 	started.Lock()
 	defer started.Unlock()
@@ -111,7 +114,8 @@ func quote(s string) string {
 	return text + "'"
 }
 
-// thread is Python's main thread: the thread that starts the interpreter must also end it.
+// thread is Python's main thread: the thread that starts the interpreter must
+// also end it.
 func (p *Python) thread(ready chan<- error) {
 	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 	p.c.InitializeEx(0)
@@ -150,8 +154,9 @@ func (p *Python) prepare() error {
 	return nil
 }
 
-// Close ends the interpreter. Python's exports of tensors end as far as Python frees its objects. Go's imports of Python objects
-// stay readable and are never freed.
+// Close ends the interpreter. Python's exports of tensors end as far as Python
+// frees its objects. Go's imports of Python objects stay readable and are never
+// freed.
 func (p *Python) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -164,7 +169,8 @@ func (p *Python) Close() error {
 	return <-p.closed
 }
 
-// Run runs Python source in module __main__. An exception is an error that matches ErrPython, with the traceback as its text.
+// Run runs Python source in module __main__. An exception is an error that
+// matches ErrPython, with the traceback as its text.
 func (p *Python) Run(source string) error {
 	return p.within(func() error {
 		done, err := p.call("_run", p.string(source), p.borrow(p.main))
@@ -191,7 +197,8 @@ func (p *Python) within(f func() error) error {
 	return f()
 }
 
-// call calls a function of module tenure. It takes ownership of the arguments; the caller owns the result.
+// call calls a function of module tenure. It takes ownership of the arguments;
+// the caller owns the result.
 func (p *Python) call(name string, args ...uintptr) (uintptr, error) {
 	t := p.c.NewTuple(len(args) + 1)
 	p.c.TupleSet(t, 0, p.borrow(p.c.DictGet(p.ours, name)))

@@ -25,7 +25,8 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// thePython is the interpreter of the tests: that of $TENURE_PYTHON, or else python3.
+// thePython is the interpreter of the tests: that of $TENURE_PYTHON, or else
+// python3.
 var thePython = sync.OnceValues(func() (*Python, error) {
 	name := os.Getenv("TENURE_PYTHON")
 	if name == "" {
@@ -74,7 +75,8 @@ func run(t testing.TB, p *Python, source string) {
 	}
 }
 
-// collect deletes names of module __main__ and lets Python free the objects that they referred to.
+// collect deletes names of module __main__ and lets Python free the objects
+// that they referred to.
 func collect(t testing.TB, p *Python, names string) {
 	t.Helper()
 	run(t, p, "del "+names+"\nimport gc; gc.collect()")
@@ -110,7 +112,8 @@ func TestPythonRuns(t *testing.T) {
 	}
 }
 
-// TestProtocol tests the producer's half of __dlpack__: arguments, capsule names, and structs that no consumer takes.
+// TestProtocol tests the producer's half of __dlpack__: arguments, capsule
+// names, and structs that no consumer takes.
 func TestProtocol(t *testing.T) {
 	p := python(t)
 	memorytest.Check(t)
@@ -224,7 +227,8 @@ var layouts = []struct {
 	}},
 }
 
-// TestNumpy moves every element type that numpy has, in several layouts, both ways, and compares values and addresses.
+// TestNumpy moves every element type that numpy has, in several layouts, both
+// ways, and compares values and addresses.
 func TestNumpy(t *testing.T) {
 	p := numpy2(t)
 	memorytest.Check(t)
@@ -319,7 +323,8 @@ func wantSame(t *testing.T, got, want *tensor.Tensor) {
 	}
 }
 
-// TestNumpyWrites lets numpy write into a tensor, and not into one that is only read.
+// TestNumpyWrites lets numpy write into a tensor, and not into one that is only
+// read.
 func TestNumpyWrites(t *testing.T) {
 	p := numpy2(t)
 	memorytest.Check(t)
@@ -399,7 +404,8 @@ func TestLifetimesWithPython(t *testing.T) {
 	}
 }
 
-// TestPythonThreads lets Python threads take and drop a tensor while Go does the same with an array.
+// TestPythonThreads lets Python threads take and drop a tensor while Go does
+// the same with an array.
 func TestPythonThreads(t *testing.T) {
 	p := numpy2(t)
 	memorytest.Check(t)
@@ -442,9 +448,10 @@ for th in threads: th.start()
 	collect(t, p, "x, shared, bad, take, threads")
 }
 
-// TestTVM moves types that numpy does not have through tvm-ffi: bfloat16 and floats of 8, 6 and 4 bits, the latter packed. It
-// takes them by the C exchange API and, for objects without it, by the legacy struct: then tensors that are lent for reading
-// are copied.
+// TestTVM moves types that numpy does not have through tvm-ffi: bfloat16 and
+// floats of 8, 6 and 4 bits, the latter packed. It takes them by the C exchange
+// API and, for objects without it, by the legacy struct: then tensors that are
+// lent for reading are copied.
 func TestTVM(t *testing.T) {
 	p := python(t, "tvm_ffi")
 	memorytest.Check(t)
@@ -488,7 +495,8 @@ assert (y.dtype.type_code, y.dtype.bits, y.dtype.lanes) == (%d, %d, %d), (y.dtyp
 	}
 }
 
-// TestExchangeAPI calls the functions of the C exchange API as a consumer in C does.
+// TestExchangeAPI calls the functions of the C exchange API as a consumer in C
+// does.
 func TestExchangeAPI(t *testing.T) {
 	p := python(t)
 	memorytest.Check(t)
@@ -581,7 +589,8 @@ func TestExchangeAllocates(t *testing.T) {
 	}
 }
 
-// TestTVMInC passes the versioned struct to a library in C, which counts the references to its tensors, and takes it back.
+// TestTVMInC passes the versioned struct to a library in C, which counts the
+// references to its tensors, and takes it back.
 func TestTVMInC(t *testing.T) {
 	p := python(t, "tvm_ffi", "numpy")
 	memorytest.Check(t)
@@ -644,7 +653,8 @@ func TestJax(t *testing.T) {
 
 const exitChild = "TENURE_EXIT_CHILD"
 
-// TestExit ends the process with exports and imports out, and the interpreter before the tensors: nothing may crash.
+// TestExit ends the process with exports and imports out, and the interpreter
+// before the tensors: nothing may crash.
 func TestExit(t *testing.T) {
 	if os.Getenv(exitChild) != "" {
 		exitWith(t, os.Getenv(exitChild))

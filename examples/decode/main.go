@@ -1,10 +1,13 @@
-// Command decode generates tokens with a model that keeps keys and values of all tokens so far in a cache.
+// Command decode generates tokens with a model that keeps keys and values of
+// all tokens so far in a cache.
 //
 //	go run ./examples/decode
 //
-// The cache is donated to every run and comes back as an output in the same bytes, in which one row is new; the scores go into a
-// tensor that is there already (tenure.Into). So a step takes no memory for tensors and copies none of the cache, however long it is.
-// When the cache is full it is copied, once, into one of twice the capacity, and the session plans for the new shape.
+// The cache is donated to every run and comes back as an output in the same
+// bytes, in which one row is new; the scores go into a tensor that is there
+// already (tenure.Into). So a step takes no memory for tensors and copies none
+// of the cache, however long it is. When the cache is full it is copied, once,
+// into one of twice the capacity, and the session plans for the new shape.
 //
 // decode.onnx is made by make.py from random weights: its output means nothing.
 package main
@@ -63,7 +66,8 @@ type decoder struct {
 	copied, allocated int64 // the bytes that the plans copy in their steps, and that tensors took in steps with a plan that had run before
 }
 
-// newDecoder returns a decoder with an empty cache. The caller closes it, also after an error.
+// newDecoder returns a decoder with an empty cache. The caller closes it, also
+// after an error.
 func newDecoder(capacity int) (d *decoder, err error) {
 	d = new(decoder)
 	if d.model, err = tenure.LoadBytes(model); err != nil {

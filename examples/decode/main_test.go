@@ -36,7 +36,8 @@ func address(x *tensor.Tensor) *byte {
 	return &data[0]
 }
 
-// TestCacheStays holds the cache to its bytes in every step that does not grow it, and the tokens to those of a cache that never grows.
+// TestCacheStays holds the cache to its bytes in every step that does not grow
+// it, and the tokens to those of a cache that never grows.
 func TestCacheStays(t *testing.T) {
 	memorytest.Check(t)
 	large, d := open(t, 128), open(t, 16)

@@ -1,6 +1,7 @@
 //go:build (darwin && (amd64 || arm64)) || (linux && !android && (amd64 || arm64 || loong64 || ppc64le || riscv64)) || (windows && (amd64 || arm64))
 
-// Command dlpack hands a tensor to numpy and takes the answer back, in one process and without a copy.
+// Command dlpack hands a tensor to numpy and takes the answer back, in one
+// process and without a copy.
 //
 //	go run ./examples/dlpack [PYTHON]
 //
@@ -28,7 +29,8 @@ func main() {
 	}
 }
 
-// source is what numpy does with the tensor: its eigenvectors, in an array of numpy's.
+// source is what numpy does with the tensor: its eigenvectors, in an array of
+// numpy's.
 const source = `
 import numpy as np
 a = np.from_dlpack(matrix)

@@ -13,7 +13,8 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// TestOutlivesSession lends an output, closes everything in Go that made it, and reads it afterwards as its consumer does.
+// TestOutlivesSession lends an output, closes everything in Go that made it,
+// and reads it afterwards as its consumer does.
 func TestOutlivesSession(t *testing.T) {
 	memorytest.Check(t)
 	m, want, err := answer()
@@ -33,7 +34,8 @@ func TestOutlivesSession(t *testing.T) {
 	}
 }
 
-// answer runs a model and returns an export of its output, and the output's elements.
+// answer runs a model and returns an export of its output, and the output's
+// elements.
 func answer() (*dlpack.DLManagedTensorVersioned, []float32, error) {
 	m, err := tenure.Load("../digits/digits.onnx")
 	if err != nil {

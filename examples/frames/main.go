@@ -1,10 +1,13 @@
-// Command frames is a service that hands camera frames of 1920 x 1080 pixels to two Python workers without copying them. One of the
-// workers keeps dying with a frame in its hands; the other one does not notice, and no byte stays behind.
+// Command frames is a service that hands camera frames of 1920 x 1080 pixels to
+// two Python workers without copying them. One of the workers keeps dying with
+// a frame in its hands; the other one does not notice, and no byte stays
+// behind.
 //
 //	go run ./examples/frames [PYTHON]
 //
-// PYTHON is the interpreter of the workers, python3 by default; it must have numpy. Run it in the root of the repository, or with
-// package tenure installed.
+// PYTHON is the interpreter of the workers, python3 by default; it must have
+// numpy. Run it in the root of the repository, or with package tenure
+// installed.
 package main
 
 import (
@@ -39,7 +42,8 @@ func main() {
 	}
 }
 
-// run hands a frame to the workers every so often and prints what became of them. client is the folder of the Python client.
+// run hands a frame to the workers every so often and prints what became of
+// them. client is the folder of the Python client.
 func run(ctx context.Context, python, client string, frames int, every time.Duration, out io.Writer) error {
 	owner, err := share.NewOwner(share.WithLimit(256 << 20))
 	if err != nil {
@@ -85,7 +89,8 @@ func run(ctx context.Context, python, client string, frames int, every time.Dura
 	return nil
 }
 
-// film makes frames in shared memory and offers each to the workers that live. It ends when the steady one has answered all.
+// film makes frames in shared memory and offers each to the workers that live.
+// It ends when the steady one has answered all.
 func film(ctx context.Context, owner *share.Owner, frames int, every time.Duration, steady, crashing *worker) error {
 	clock := time.NewTicker(every)
 	defer clock.Stop()
@@ -134,7 +139,8 @@ type worker struct {
 	offered, answers, deaths int
 }
 
-// keep starts the process, takes its answers until it dies, and starts it again, until ctx ends.
+// keep starts the process, takes its answers until it dies, and starts it
+// again, until ctx ends.
 func (w *worker) keep(ctx context.Context) error {
 	for ctx.Err() == nil {
 		cmd := exec.CommandContext(ctx, w.python, "-c", source, fmt.Sprint(w.diesAt))
@@ -205,7 +211,8 @@ func (w *worker) take(ctx context.Context, p *share.Peer) error {
 	}
 }
 
-// offer hands a frame to the worker if it lives, and waits while it has four in its hands. That it dies meanwhile is no fault.
+// offer hands a frame to the worker if it lives, and waits while it has four in
+// its hands. That it dies meanwhile is no fault.
 func (w *worker) offer(ctx context.Context, frame *tensor.Tensor, i int) error {
 	w.mu.Lock()
 	p := w.peer

@@ -11,7 +11,8 @@ import (
 	"github.com/tenure-go/tenure/python/pythontest"
 )
 
-// TestFrames runs the service until the crashing worker has died a few times: the steady one answers every frame, and nothing stays.
+// TestFrames runs the service until the crashing worker has died a few times:
+// the steady one answers every frame, and nothing stays.
 func TestFrames(t *testing.T) {
 	python := pythontest.Interpreter(t, "numpy")
 	memorytest.Check(t)

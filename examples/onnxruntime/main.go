@@ -1,11 +1,13 @@
 //go:build (darwin && (amd64 || arm64)) || (linux && !android && (amd64 || arm64 || loong64 || ppc64le || riscv64)) || (windows && (amd64 || arm64))
 
-// Command onnxruntime runs a model twice over the same bytes: in Tenure, and in ONNX Runtime, which reads the input where
-// Tenure has it and writes its answer into a tensor of Tenure's. It calls the C library without cgo.
+// Command onnxruntime runs a model twice over the same bytes: in Tenure, and in
+// ONNX Runtime, which reads the input where Tenure has it and writes its answer
+// into a tensor of Tenure's. It calls the C library without cgo.
 //
 //	go run ./examples/onnxruntime LIBRARY [MODEL]
 //
-// LIBRARY is libonnxruntime.so; the package onnxruntime for Python has one in its folder capi.
+// LIBRARY is libonnxruntime.so; the package onnxruntime for Python has one in
+// its folder capi.
 package main
 
 import (

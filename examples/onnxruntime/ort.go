@@ -101,7 +101,8 @@ func (r *runtime) status(s uintptr) error {
 	return err
 }
 
-// value shows the bytes of a DLTensor to ONNX Runtime. They stay where they are, and whose they are.
+// value shows the bytes of a DLTensor to ONNX Runtime. They stay where they
+// are, and whose they are.
 func (r *runtime) value(d dlpack.DLTensor) (uintptr, error) {
 	dt, err := dtype.FromDLPack(uint8(d.DType.Code), d.DType.Bits, d.DType.Lanes)
 	if err != nil {

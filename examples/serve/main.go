@@ -1,12 +1,15 @@
-// Command serve answers HTTP requests with a model: one model, one session, any number of clients.
+// Command serve answers HTTP requests with a model: one model, one session, any
+// number of clients.
 //
 //	go run ./examples/serve examples/digits/digits.onnx
 //	curl -d "$(printf '[%s0]' $(printf '0,%.0s' {1..63}))" localhost:8080
 //
-// A request is the first input as JSON numbers in row-major order, the answer every output in the same form. It shows the
-// decisions of a service: how many runs go on at once and with how many threads each, which memory outputs use, which errors
-// are the client's, and how a run ends whose client has disconnected. Each run under way has an arena of the session's and
-// makes one tensor per input and output; /debug/vars shows all of it as tenure.memory.
+// A request is the first input as JSON numbers in row-major order, the answer
+// every output in the same form. It shows the decisions of a service: how many
+// runs go on at once and with how many threads each, which memory outputs use,
+// which errors are the client's, and how a run ends whose client has
+// disconnected. Each run under way has an arena of the session's and makes one
+// tensor per input and output; /debug/vars shows all of it as tenure.memory.
 package main
 
 import (
@@ -58,7 +61,8 @@ func main() {
 	}
 }
 
-// serve answers until ctx ends, and returns when every request that has begun is answered: until then the handler needs its session.
+// serve answers until ctx ends, and returns when every request that has begun
+// is answered: until then the handler needs its session.
 func serve(ctx context.Context, l net.Listener, h http.Handler) error {
 	server := &http.Server{Handler: h}
 	answered := make(chan error, 1)
@@ -94,7 +98,8 @@ func newService(path string) (*service, error) {
 	if err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
-	// Many small runs side by side use the processors better than one run on all of them.
+	// Many small runs side by side use the processors better than one run on
+	// all of them.
 	s, err := m.NewSession(tenure.WithMaxConcurrent(runtime.GOMAXPROCS(0)), tenure.WithThreads(1), tenure.WithOutputsFrom(outputs))
 	if err != nil {
 		return nil, errors.Join(err, outputs.Close(), m.Close())
@@ -135,7 +140,8 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// run makes a tensor of the numbers, runs the model on it, and returns the outputs by name.
+// run makes a tensor of the numbers, runs the model on it, and returns the
+// outputs by name.
 func (s *service) run(ctx context.Context, numbers []float32) (map[string][]float32, error) {
 	x, err := tensor.Of(numbers, s.dims(len(numbers))...)
 	if err != nil {
@@ -156,7 +162,8 @@ func (s *service) run(ctx context.Context, numbers []float32) (map[string][]floa
 	return answer, nil
 }
 
-// dims are the model's own, with as many samples in the first dimension as there are numbers for, if it is open.
+// dims are the model's own, with as many samples in the first dimension as
+// there are numbers for, if it is open.
 func (s *service) dims(numbers int) []int {
 	dims, each := make([]int, s.input.Shape.Rank()), 1
 	for i := range dims {

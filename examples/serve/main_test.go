@@ -37,7 +37,8 @@ func post(s *service, body string) *httptest.ResponseRecorder {
 	return w
 }
 
-// TestClients lets clients ask at the same time, each for as many samples as it likes.
+// TestClients lets clients ask at the same time, each for as many samples as it
+// likes.
 func TestClients(t *testing.T) {
 	memorytest.Check(t)
 	s := start(t)
@@ -85,7 +86,8 @@ func TestClientsThatGo(t *testing.T) {
 	}
 }
 
-// TestAnswersWithoutJSON sends numbers at which the model overflows: the answer is an error, and not nothing.
+// TestAnswersWithoutJSON sends numbers at which the model overflows: the answer
+// is an error, and not nothing.
 func TestAnswersWithoutJSON(t *testing.T) {
 	memorytest.Check(t)
 	w := post(start(t), "["+strings.Repeat("3e38,-3e38,", 31)+"3e38,3e38]")

@@ -21,8 +21,9 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// twoSizes begins a model of x: f32[16] with conditions c and d, whether the sum of x is above 0 and above 10, and two
-// branches: a1, an f32[2], and b1, which has all 16 elements.
+// twoSizes begins a model of x: f32[16] with conditions c and d, whether the
+// sum of x is above 0 and above 10, and two branches: a1, an f32[2], and b1,
+// which has all 16 elements.
 func twoSizes() (g *onnxtest.Graph, small, large *onnxtest.Graph) {
 	g, small, large = new(onnxtest.Graph), new(onnxtest.Graph), new(onnxtest.Graph)
 	g.Input("x", onnxtest.F32, 16)
@@ -45,7 +46,8 @@ func branches(then, otherwise *onnxtest.Graph) []onnxtest.Message {
 	return []onnxtest.Message{onnxtest.Subgraph("then_branch", then), onnxtest.Subgraph("else_branch", otherwise)}
 }
 
-// branchModels are models with branches whose results differ in shape, with the values that the plan does not promise.
+// branchModels are models with branches whose results differ in shape, with the
+// values that the plan does not promise.
 func branchModels() map[string]func() (file []byte, unpromised []string) {
 	scale := func(g *onnxtest.Graph, in, out string) { g.Node("Mul", []string{in, in}, []string{out}) }
 	return map[string]func() ([]byte, []string){
@@ -198,8 +200,9 @@ func rename(g *onnxtest.Graph, from, to string) *onnxtest.Graph {
 	return &onnxtest.Graph{Nodes: swap(g.Nodes), Outputs: swap(g.Outputs)}
 }
 
-// A branch whose regions give values of different shapes is in one plan, which promises memory for either: another condition
-// compiles nothing, answers are those of the interpreter, and the bytes are those of the plan.
+// A branch whose regions give values of different shapes is in one plan, which
+// promises memory for either: another condition compiles nothing, answers are
+// those of the interpreter, and the bytes are those of the plan.
 func TestBranchesOfDifferentShapes(t *testing.T) {
 	for name, model := range branchModels() {
 		t.Run(name, func(t *testing.T) {
@@ -240,7 +243,8 @@ func TestBranchesOfDifferentShapes(t *testing.T) {
 	}
 }
 
-// Outputs are counted as outputs, in whichever way they were made: when a run is over, only the arena is left of the rest.
+// Outputs are counted as outputs, in whichever way they were made: when a run
+// is over, only the arena is left of the rest.
 func TestDynamicOutputsAreCounted(t *testing.T) {
 	for name, model := range branchModels() {
 		t.Run(name, func(t *testing.T) {
@@ -271,7 +275,8 @@ func TestDynamicOutputsAreCounted(t *testing.T) {
 	}
 }
 
-// runBranch makes one run and compares its results with the interpreter's, and the bytes that it takes with the promise.
+// runBranch makes one run and compares its results with the interpreter's, and
+// the bytes that it takes with the promise.
 func runBranch(t *testing.T, s *tenure.Session, file []byte, data []float32, promise *plan.Plan) {
 	t.Helper()
 	before := memory.Stats()
@@ -296,7 +301,8 @@ func runBranch(t *testing.T, s *tenure.Session, file []byte, data []float32, pro
 	}
 }
 
-// compareWithInterpreter compares outputs with those of the file's program, computed call by call.
+// compareWithInterpreter compares outputs with those of the file's program,
+// computed call by call.
 func compareWithInterpreter(t *testing.T, file []byte, x *tensor.Tensor, out tenure.Outputs) {
 	t.Helper()
 	m, err := onnx.Parse(file, "", onnx.Options{})

@@ -58,10 +58,11 @@ func finalOf(b *testing.B, path string, sizes [][]int) final {
 	return final{p, table, exec.Options{Threads: 2, Declined: c.Declined, Copies: c.Copies, Store: m.Weights}}
 }
 
-// BenchmarkCompile measures the compilation of a final program until it can run,
-// and its parts that have functions of their own: the rules of the program
+// BenchmarkCompile measures the compilation of a final program until it can
+// run, and its parts that have functions of their own: the rules of the program
 // (verify), the whole of exec.Compile, the proof of its document (check), the
-// tasks of a runner, and an instance of other sizes that a slot is ready to run.
+// tasks of a runner, and an instance of other sizes that a slot is ready to
+// run.
 func BenchmarkCompile(b *testing.B) {
 	for _, model := range []struct {
 		name  string
@@ -89,9 +90,9 @@ func BenchmarkCompile(b *testing.B) {
 	}
 }
 
-// BenchmarkCompileEncoder is BenchmarkCompile of a generated program of some 300
-// steps: attention and two products per layer, with no use of earlier values but
-// residual sums.
+// BenchmarkCompileEncoder is BenchmarkCompile of a generated program of some
+// 300 steps: attention and two products per layer, with no use of earlier
+// values but residual sums.
 func BenchmarkCompileEncoder(b *testing.B) {
 	var sizes []final
 	for n := range 10 {
@@ -100,7 +101,8 @@ func BenchmarkCompileEncoder(b *testing.B) {
 	benchmarkCompile(b, sizes)
 }
 
-// encoder returns the program of an encoder for so many tokens, and its weights.
+// encoder returns the program of an encoder for so many tokens, and its
+// weights.
 func encoder(b *testing.B, tokens shape.Dim) (*ir.Program, ir.WeightMap) {
 	const layers, width, heads = 17, 32, 4
 	f32 := func(dims ...int) op.Type { return op.Type{DType: dtype.F32, Shape: shape.MustOf(dims...)} }
@@ -155,8 +157,8 @@ func encoderOf(b *testing.B, tokens int) final {
 	return final{p, constants, exec.Options{Threads: 2, Declined: c.Declined, Copies: c.Copies}}
 }
 
-// benchmarkCompile compiles the first program, and makes instances of it for the
-// sizes of the others.
+// benchmarkCompile compiles the first program, and makes instances of it for
+// the sizes of the others.
 func benchmarkCompile(b *testing.B, sizes []final) {
 	f := sizes[0]
 	exe, err := exec.Compile(b.Context(), f.program, f.table, f.options)

@@ -86,8 +86,8 @@ func TestAttentionMask(t *testing.T) {
 	}
 }
 
-// TestAttentionMaskIsRefused reads masks whose meaning is undefined, or that fit
-// no sample.
+// TestAttentionMaskIsRefused reads masks whose meaning is undefined, or that
+// fit no sample.
 func TestAttentionMaskIsRefused(t *testing.T) {
 	for _, c := range []struct {
 		dims, mask []any

@@ -14,7 +14,8 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// corner is a model of a corner case of its operator, with its output for the input x.
+// corner is a model of a corner case of its operator, with its output for the
+// input x.
 type corner struct {
 	build func(g *onnxtest.Graph)
 	x     []float32
@@ -115,7 +116,8 @@ func (c corner) run(t *testing.T, file []byte, in, out string) {
 	}
 }
 
-// TestUnalignedComplexWeight reads complex numbers where the file has them at each offset: kernels move them as words of 8 bytes.
+// TestUnalignedComplexWeight reads complex numbers where the file has them at
+// each offset: kernels move them as words of 8 bytes.
 func TestUnalignedComplexWeight(t *testing.T) {
 	const c64Type = 14
 	for skip := range 8 {
@@ -135,7 +137,8 @@ func TestUnalignedComplexWeight(t *testing.T) {
 	}
 }
 
-// TestAxesOfARun reduces along axes that are inputs of the run, where the sizes of the result do not show that it needs them.
+// TestAxesOfARun reduces along axes that are inputs of the run, where the sizes
+// of the result do not show that it needs them.
 func TestAxesOfARun(t *testing.T) {
 	var g onnxtest.Graph
 	g.Input("x", onnxtest.F32, 2)

@@ -21,9 +21,9 @@ import (
 )
 
 // endings is a model in which a run can end at many places: it has inputs that
-// are overwritten, one at the beginning and one at the end, steps of a user's operator in the
-// body, in both branches, in a loop and on a size that depends on data, and
-// every kind of output.
+// are overwritten, one at the beginning and one at the end, steps of a user's
+// operator in the body, in both branches, in a loop and on a size that depends
+// on data, and every kind of output.
 func endings() []byte {
 	scale := func(g *onnxtest.Graph, in, out string, by float32) {
 		g.Node("acme::Scale", []string{in}, []string{out}, onnxtest.Float("factor", by))
@@ -184,8 +184,8 @@ func (e *endingTest) traps() map[string]*trap {
 	return map[string]*trap{"kernel": &e.kernel, "watch": &e.watch, "shape rule": &e.rule, "source": &e.source, "context": &e.done}
 }
 
-// once makes one run, with the traps as they are, checks the memory that it has left, and returns how
-// it ended.
+// once makes one run, with the traps as they are, checks the memory that it has
+// left, and returns how it ended.
 func (e *endingTest) once(ctx context.Context, name string) (how string, value any, out tenure.Outputs, err error) {
 	t := e.t
 	t.Helper()
@@ -253,7 +253,8 @@ const (
 	bound      = "bound"
 )
 
-// call runs the session in its way. The outputs that it returns are those of Run.
+// call runs the session in its way. The outputs that it returns are those of
+// Run.
 func (e *endingTest) call(ctx context.Context, in tenure.Inputs, into *tensor.Tensor) (tenure.Outputs, error) {
 	opts := []tenure.RunOption{tenure.Into("chosen", into), tenure.Watch(func(*ir.Call, time.Duration) { _ = e.watch.hit() })}
 	if e.way == byName {

@@ -14,8 +14,10 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// choice is a model whose output w, the result of a branch, and v, computed from it, are f32[2] where the sum of x is
-// above 0, and f32[16] otherwise. next is computed in the bytes of state if it is donated. The size of found is not known.
+// choice is a model whose output w, the result of a branch, and v, computed
+// from it, are f32[2] where the sum of x is above 0, and f32[16] otherwise.
+// next is computed in the bytes of state if it is donated. The size of found is
+// not known.
 func choice() []byte {
 	g, a, b := twoSizes()
 	g.Input("state", onnxtest.F32, 4)
@@ -29,8 +31,8 @@ func choice() []byte {
 	return g.File()
 }
 
-// An output of a branch of two shapes is written into a tensor of either shape: if the other branch runs, the run has
-// failed, and nothing is left of it.
+// An output of a branch of two shapes is written into a tensor of either shape:
+// if the other branch runs, the run has failed, and nothing is left of it.
 func TestIntoOfBranch(t *testing.T) {
 	memorytest.Check(t)
 	s := modeltest.Session(t, modeltest.LoadBytes(t, choice()))
@@ -102,8 +104,8 @@ func wantOtherBranch(t *testing.T, err error, name string, donated bool) {
 	}
 }
 
-// A tensor that fits none of the possible types is refused before anything runs, and so is any for an output of which
-// nothing is known.
+// A tensor that fits none of the possible types is refused before anything
+// runs, and so is any for an output of which nothing is known.
 func TestIntoOfNoPossibleType(t *testing.T) {
 	memorytest.Check(t)
 	s := modeltest.Session(t, modeltest.LoadBytes(t, choice()))

@@ -24,8 +24,10 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// This file adds two operators that ONNX does not have, in the order of "Add an operator" in CONTRIBUTING and with the functions that the
-// operators of the table use: CumMax, which has a kernel, and CumRange, which the import makes of others.
+// This file adds two operators that ONNX does not have, in the order of "Add an
+// operator" in CONTRIBUTING and with the functions that the operators of the
+// table use: CumMax, which has a kernel, and CumRange, which the import makes
+// of others.
 
 // The declaration: a row of a family in package op.
 var cumMax = &op.Def{
@@ -54,7 +56,8 @@ var cumTable = map[string]lift.Operator{
 	"CumRange": lift.Lifted(18, liftCumRange),
 }
 
-// liftCumRange subtracts the running minimum, which is -CumMax(-x), from the running maximum.
+// liftCumRange subtracts the running minimum, which is -CumMax(-x), from the
+// running maximum.
 func liftCumRange(n *lift.Node) {
 	axis := lift.TakeOr(n, "axis", int64(-1))
 	n.NoMoreAttrs()
@@ -126,7 +129,8 @@ func cumMaxKernel[T int64 | float32](dst, src []T, size, inner int, reverse bool
 	}
 }
 
-// The reference: in internal/kernel/ref. It looks at all elements again for each result.
+// The reference: in internal/kernel/ref. It looks at all elements again for
+// each result.
 func refCumMax[T int64 | float32](x []T, sizes []int, axis int, reverse bool) []T {
 	inner := 1
 	for _, n := range sizes[axis+1:] {
@@ -168,7 +172,8 @@ func TestNewOperatorCases(t *testing.T) {
 	}
 }
 
-// cumModel reads a model with both operators. The rows of an x that keep names go through CumMax, so that their number depends on data.
+// cumModel reads a model with both operators. The rows of an x that keep names
+// go through CumMax, so that their number depends on data.
 func cumModel(t *testing.T) *tenure.Model {
 	t.Helper()
 	var g onnxtest.Graph
@@ -207,7 +212,8 @@ func cumModel(t *testing.T) *tenure.Model {
 	return m
 }
 
-// A plan runs the operators for several shapes, and for numbers of rows that only the data says.
+// A plan runs the operators for several shapes, and for numbers of rows that
+// only the data says.
 func TestNewOperatorInModel(t *testing.T) {
 	memorytest.Check(t)
 	m := cumModel(t)
@@ -241,7 +247,8 @@ func TestNewOperatorInModel(t *testing.T) {
 	}
 }
 
-// One call on tensors runs the same kernel, in the bytes of an operand that is given up.
+// One call on tensors runs the same kernel, in the bytes of an operand that is
+// given up.
 func TestNewOperatorEagerly(t *testing.T) {
 	memorytest.Check(t)
 	data := cumNumbers(24)
@@ -277,7 +284,8 @@ func cumNumbers(n int) []float32 {
 	return data
 }
 
-// refCumRange is the running maximum less the running minimum along the rows of a matrix.
+// refCumRange is the running maximum less the running minimum along the rows of
+// a matrix.
 func refCumRange(x []float32, sizes []int) []float32 {
 	out := make([]float32, len(x))
 	for i := range x {

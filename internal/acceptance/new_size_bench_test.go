@@ -33,9 +33,9 @@ func sizesToMeet() []newSizes {
 }
 
 // BenchmarkNewSize runs models at sizes that they have not met. Of each size it
-// times the first run (first-us) and the last of three (seen-us), and reports the
-// medians, and the median of their difference by the number of final calls. When
-// all sizes were met, a new model goes on.
+// times the first run (first-us) and the last of three (seen-us), and reports
+// the medians, and the median of their difference by the number of final calls.
+// When all sizes were met, a new model goes on.
 func BenchmarkNewSize(b *testing.B) {
 	eachNewSize(b, func(b *testing.B, list newSizes, load func() *tenure.Model) {
 		var first, seen, more []time.Duration

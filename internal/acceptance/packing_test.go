@@ -91,7 +91,9 @@ func testPackedWeights(t *testing.T, data []byte) {
 		for _, w := range p.Packed {
 			packed, unloaded = packed+w.Bytes, unloaded+w.Unloaded
 		}
-		// Weights that are not packed lie in the file or, in all less than this, beside it. The portable kernels pack no weights of convolutions.
+		// Weights that are not packed lie in the file or, in all less than
+		// this, beside it. The portable kernels pack no weights of
+		// convolutions.
 		const conv, products = 4 * 64 * 16 * 9, 4 * (1024*256 + 192*256)
 		rest := int64(8 << 10)
 		want := int64(0)

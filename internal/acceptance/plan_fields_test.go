@@ -167,7 +167,8 @@ func TestEveryFieldIsProved(t *testing.T) {
 			t.Errorf("field %s: no plan has it filled", field)
 		}
 	}
-	// Which weights are packed, and into how many bytes, depends on the processor.
+	// Which weights are packed, and into how many bytes, depends on the
+	// processor.
 	even := slices.ContainsFunc(d.Packed, func(p plan.Packed) bool { return p.Bytes == p.Unloaded })
 	for field := range notProved {
 		if !accepted[field] && (field != "packed" || even) {

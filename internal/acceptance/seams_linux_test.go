@@ -22,7 +22,8 @@ import (
 	"github.com/tenure-go/tenure/tensor/safetensors"
 )
 
-// Ways of lending meet here: tensors of other processes, of other libraries, of files and of runs.
+// Ways of lending meet here: tensors of other processes, of other libraries, of
+// files and of runs.
 
 // ends returns the peers that two owners in this process are to each other.
 func ends(t *testing.T) (owner *share.Owner, here, there *share.Peer) {
@@ -87,7 +88,8 @@ func handOver(t *testing.T, here, there *share.Peer, x *tensor.Tensor, opts ...s
 	return r.Tensor
 }
 
-// untilFree waits until no peer holds anything of the owner's and nothing is used.
+// untilFree waits until no peer holds anything of the owner's and nothing is
+// used.
 func untilFree(t *testing.T, o *share.Owner, want bool) {
 	t.Helper()
 	for until := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
@@ -113,7 +115,8 @@ func needExports(t *testing.T) {
 	release(t, modeltest.Must(dlpack.Import(modeltest.Must(m, err), nil)))
 }
 
-// TestReceivedThenExported: the lease ends with the last of tensor and export, in both orders.
+// TestReceivedThenExported: the lease ends with the last of tensor and export,
+// in both orders.
 func TestReceivedThenExported(t *testing.T) {
 	needExports(t)
 	owner, here, there := ends(t)
@@ -152,8 +155,9 @@ func TestReceivedThenExported(t *testing.T) {
 	}
 }
 
-// TestReceivedIntoThenExported: an export that a library holds keeps its tensor from being used again, and the struct that the
-// library sees is never that of the tensor before.
+// TestReceivedIntoThenExported: an export that a library holds keeps its tensor
+// from being used again, and the struct that the library sees is never that of
+// the tensor before.
 func TestReceivedIntoThenExported(t *testing.T) {
 	needExports(t)
 	owner, here, there := ends(t)
@@ -201,7 +205,8 @@ func TestReceivedIntoThenExported(t *testing.T) {
 	}
 }
 
-// TestImportedThenOffered: imported bytes are copied once, and returned at once.
+// TestImportedThenOffered: imported bytes are copied once, and returned at
+// once.
 func TestImportedThenOffered(t *testing.T) {
 	needExports(t)
 	owner, here, there := ends(t)
@@ -223,7 +228,8 @@ func TestImportedThenOffered(t *testing.T) {
 	untilFree(t, owner, true)
 }
 
-// TestMappedWeightsOffered: a file's bytes go through an arena, because a peer could not trust a file to stay.
+// TestMappedWeightsOffered: a file's bytes go through an arena, because a peer
+// could not trust a file to stay.
 func TestMappedWeightsOffered(t *testing.T) {
 	owner, here, there := ends(t)
 	w := modeltest.Must(tensor.Of(make([]float32, 20000), 100, 200))
@@ -261,8 +267,9 @@ func TestMappedWeightsOffered(t *testing.T) {
 	_ = here
 }
 
-// TestRunIntoASharedArena: a run's output is built in shared memory and handed over with no copy, and the buffer is the
-// session's again when the consumer has let go.
+// TestRunIntoASharedArena: a run's output is built in shared memory and handed
+// over with no copy, and the buffer is the session's again when the consumer
+// has let go.
 func TestRunIntoASharedArena(t *testing.T) {
 	owner, here, there := ends(t)
 	m := modeltest.Load(t, "examples/digits/digits.onnx")
@@ -306,7 +313,8 @@ func TestRunIntoASharedArena(t *testing.T) {
 	untilFree(t, owner, true)
 }
 
-// TestOfferedThenDonated: the bytes of an offered tensor are never written again, not even after every lease has ended.
+// TestOfferedThenDonated: the bytes of an offered tensor are never written
+// again, not even after every lease has ended.
 func TestOfferedThenDonated(t *testing.T) {
 	owner, here, there := ends(t)
 	x := lent(t, owner, 1000, 0)

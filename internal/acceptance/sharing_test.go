@@ -10,7 +10,8 @@ import (
 	"github.com/tenure-go/tenure"
 )
 
-// Where weights cannot be shared, loading any model returns an error that says so.
+// Where weights cannot be shared, loading any model returns an error that says
+// so.
 func TestSharedWeightsAreRefused(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "open")
 	if err := os.Mkdir(dir, 0o755); err != nil {

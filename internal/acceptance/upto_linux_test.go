@@ -13,10 +13,10 @@ import (
 	"github.com/tenure-go/tenure/memory"
 )
 
-// TestUpToFromOutside compares the promise with the resident memory of a process
-// that runs many sizes, as the system counts it. The rest of the process is the
-// memory of the Go runtime, which it reports, and freed memory that is kept for the
-// next allocation.
+// TestUpToFromOutside compares the promise with the resident memory of a
+// process that runs many sizes, as the system counts it. The rest of the
+// process is the memory of the Go runtime, which it reports, and freed memory
+// that is kept for the next allocation.
 func TestUpToFromOutside(t *testing.T) {
 	const child = "TENURE_UPTO_CASE"
 	if name := os.Getenv(child); name != "" {

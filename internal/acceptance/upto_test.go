@@ -23,8 +23,9 @@ import (
 
 var everySize = flag.Bool("everysize", false, "TestUpTo runs every size, not some, of a wider encoder, which takes minutes")
 
-// transformer is a program of attention and two products per layer. With a past, each
-// layer has its keys and values of earlier tokens as inputs and all of them as outputs.
+// transformer is a program of attention and two products per layer. With a
+// past, each layer has its keys and values of earlier tokens as inputs and all
+// of them as outputs.
 func transformer(t testing.TB, layers, width, heads int, past bool) *tenure.Model {
 	t.Helper()
 	size := width / heads
@@ -113,9 +114,9 @@ func upToCases() []upToCase {
 	}
 }
 
-// TestUpTo compares the promise for all sizes with the memory of runs of many sizes,
-// as package memory counts it: it is never exceeded, and it is reached where the
-// promise says. The arena of a session that keeps it never changes.
+// TestUpTo compares the promise for all sizes with the memory of runs of many
+// sizes, as package memory counts it: it is never exceeded, and it is reached
+// where the promise says. The arena of a session that keeps it never changes.
 func TestUpTo(t *testing.T) {
 	for _, c := range upToCases() {
 		for _, keeps := range []bool{true, false} {
@@ -158,8 +159,8 @@ func TestUpTo(t *testing.T) {
 	}
 }
 
-// choose returns the sizes to run, in mixed order: the worst ones, their neighbours
-// and some others, or every one.
+// choose returns the sizes to run, in mixed order: the worst ones, their
+// neighbours and some others, or every one.
 func (c *upToCase) choose(r *plan.Range, every bool) []int {
 	at := slices.IndexFunc(r.Dims, func(d plan.RangeDim) bool { return d.Name == c.vary })
 	most, least := r.Dims[at].Most, r.Dims[at].Most-c.sizes+1
@@ -200,7 +201,8 @@ func measure(t *testing.T, s *tenure.Session, c upToCase, n int, then memory.Fig
 		}
 		return now.Of(p).Current - then.Of(p).Current
 	}
-	// A smaller arena is taken after the larger one of the run before was there.
+	// A smaller arena is taken after the larger one of the run before was
+	// there.
 	arena, scratch, io = of(memory.Activations, false), of(memory.Scratch, false), of(memory.IO, true)
 	if r := s.Promise(); of(memory.Activations, true) > r.Arena.Bytes || of(memory.Scratch, true) > r.Scratch.Bytes {
 		t.Errorf("%s = %d: a peak of %d bytes of arena and %d of scratch, promised %d and %d", c.vary, n,

@@ -9,7 +9,8 @@ import (
 )
 
 func TestAttention(t *testing.T) {
-	// Two keys, of which the second scores higher by log 3: weights 1/4 and 3/4.
+	// Two keys, of which the second scores higher by log 3: weights 1/4 and
+	// 3/4.
 	q, k, v := arg([]float32{1, 0}, 1, 1, 1, 2), arg([]float32{0, 5, float32(math.Log(3)), 7}, 1, 1, 2, 2), arg([]float32{4, 8}, 1, 1, 2, 1)
 	scale := attrs("scale", 1.0)
 	expect(t, "y", eval(t, "attention", scale, q, k, v), []int{1, 1, 1, 1}, []float64{7}, 1e-6)
@@ -18,7 +19,8 @@ func TestAttention(t *testing.T) {
 	expect(t, "all masked", eval(t, "attention", scale, q, k, v, arg([]bool{false, false}, 2)), []int{1, 1, 1, 1}, []float64{0}, 0)
 	expect(t, "short mask", eval(t, "attention", scale, q, k, v, arg([]float32{0}, 1)), []int{1, 1, 1, 1}, []float64{4}, 1e-6)
 	expect(t, "lengths", eval(t, "attention", scale, q, k, v, absent, absent, absent, ints(1)), []int{1, 1, 1, 1}, []float64{4}, 1e-6)
-	// With the first key as past the result is the same, and present holds both.
+	// With the first key as past the result is the same, and present holds
+	// both.
 	first, second := arg([]float32{0, 5}, 1, 1, 1, 2), arg([]float32{float32(math.Log(3)), 7}, 1, 1, 1, 2)
 	c := call(t, "attention", attrs("scale", 1.0, "qk_matmul_output_mode", 3), 4, q, second, arg([]float32{8}, 1, 1, 1, 1), absent, first, arg([]float32{4}, 1, 1, 1, 1))
 	out := run(t, c)

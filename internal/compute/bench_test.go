@@ -67,7 +67,8 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// BenchmarkProduct multiplies through the pool, with a right matrix that changes and with a packed one.
+// BenchmarkProduct multiplies through the pool, with a right matrix that
+// changes and with a packed one.
 func BenchmarkProduct(b *testing.B) {
 	for _, size := range [][3]int{{256, 256, 256}, {512, 512, 512}, {1024, 1024, 1024}, {128, 768, 768}, {128, 3072, 768}, {1, 3072, 768}, {64, 3136, 576}} {
 		m, n, k := size[0], size[1], size[2]

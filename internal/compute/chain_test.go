@@ -6,7 +6,8 @@ import (
 	"github.com/tenure-go/tenure/op"
 )
 
-// Every function that the operator table lets into a chain has a kernel of its name.
+// Every function that the operator table lets into a chain has a kernel of its
+// name.
 func TestEveryChainFunctionHasAKernel(t *testing.T) {
 	for name, f := range op.ChainFuncs() {
 		_, one := unaryNamed[name]

@@ -14,8 +14,8 @@ import (
 // Small matrices stay in a cache, where compression would save no time.
 const leastCompressed = 64 << 10
 
-// compressedForm is the form of the panels of a product's right matrix when they
-// are compressed. It does not depend on the sizes of the left matrix.
+// compressedForm is the form of the panels of a product's right matrix when
+// they are compressed. It does not depend on the sizes of the left matrix.
 func compressedForm(v *kernel.Variant, g gemm.Gemm) Form {
 	z := &gemm.CompressedB{N: g.N, K: g.K, TransB: g.TransB, Alpha: g.Alpha}
 	z.Prepare(v)

@@ -7,9 +7,10 @@ import (
 	"github.com/tenure-go/tenure/op"
 )
 
-// MakeContiguous returns the task that copies the elements of a layout, of 1, 2, 4, 8 or 16 bytes, into row-major order; nil if it has more
-// axes than kernels walk. Both slices are aligned to the elements. first is where in src the first element is, and strides may be negative,
-// both in elements.
+// MakeContiguous returns the task that copies the elements of a layout, of 1,
+// 2, 4, 8 or 16 bytes, into row-major order; nil if it has more axes than
+// kernels walk. Both slices are aligned to the elements. first is where in src
+// the first element is, and strides may be negative, both in elements.
 func MakeContiguous(elemBytes int, sizes, strides []int, first int, dst, src []byte) *Task {
 	if checkLoops(sizes) != nil {
 		return nil

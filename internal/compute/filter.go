@@ -37,7 +37,8 @@ func (nonZero) Tile(t *Task, _ int, _ []byte) {
 	setSizes(c, 0, len(sizes), count)
 }
 
-// filtered is how compress and unique see operand 0: [outer, rows, inner]. Rows without elements have no outer index to go through.
+// filtered is how compress and unique see operand 0: [outer, rows, inner]. Rows
+// without elements have no outer index to go through.
 func filtered(c *op.Call) (outer, rows, inner int) {
 	sizes := c.In[0].Shape.Sizes()
 	if !c.Attrs.Has("axis") {
@@ -119,7 +120,8 @@ func (k *unique) Tile(t *Task, _ int, scratch []byte) {
 	}
 }
 
-// uniqueNothing is for rows without elements, which are all the same, and may be more than there is memory for lists of them.
+// uniqueNothing is for rows without elements, which are all the same, and may
+// be more than there is memory for lists of them.
 func uniqueNothing(c *op.Call, rows int) {
 	n := min(rows, 1)
 	if wanted(c, 0) {

@@ -15,8 +15,9 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// moreTries is the number of further runs of an operator of which one must allocate nothing: the library behind it keeps its state
-// in a sync.Pool, which the race detector empties at random.
+// moreTries is the number of further runs of an operator of which one must
+// allocate nothing: the library behind it keeps its state in a sync.Pool, which
+// the race detector empties at random.
 var moreTries = map[string]int{"regex_full_match": 300}
 
 // bytesOf returns a copy of data as aligned bytes.

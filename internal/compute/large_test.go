@@ -85,7 +85,8 @@ func TestConcatOfMixedSizes(t *testing.T) {
 	}
 }
 
-// Results that no cache holds are written past the caches, and in the operand's bytes otherwise: run does both.
+// Results that no cache holds are written past the caches, and in the operand's
+// bytes otherwise: run does both.
 func TestBinaryOfLargeTensors(t *testing.T) {
 	const rows, width = 1 << 10, 8<<10 + 3 // more than streamBytes, and no whole number of tiles
 	x := arg(values[float32](1, rows*width, -1, 1), rows, width)

@@ -192,7 +192,8 @@ func packedProduct(v *kernel.Variant, c *op.Call, sizes sizing, constants Consta
 	if err := sizes(c, &g.problem); err != nil {
 		return nil, err
 	}
-	// Panels of a few columns are mostly zeros, and take more memory than they save time.
+	// Panels of a few columns are mostly zeros, and take more memory than they
+	// save time.
 	if p := &g.problem; elements(&c.In[1]) == p.k*p.n && p.k > 0 && 2*p.n >= gemm.PanelWidth(v) {
 		g.weights, g.compressed = c.In[1].Shape, constants.Compressed
 	}

@@ -133,7 +133,8 @@ func TestGemm(t *testing.T) {
 			}
 		}
 	}
-	// The bias in place, where it has the result's shape and would pass for a row or a number.
+	// The bias in place, where it has the result's shape and would pass for a
+	// row or a number.
 	for _, s := range [][]int{{1, 6}, {6, 1}, {1, 1}} {
 		x, y, c := random(dtype.F32, 1, -1, 1, s[0], 3), random(dtype.F32, 2, -1, 1, 3, s[1]), random(dtype.F32, 3, -1, 1, s...)
 		eval(t, "gemm", attrs("beta", 0.5), x, y, c)

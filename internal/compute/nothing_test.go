@@ -8,7 +8,8 @@ import (
 	"github.com/tenure-go/tenure/op"
 )
 
-// Sizes beside a zero may be larger than any loop ends: such calls end at once, and take no scratch.
+// Sizes beside a zero may be larger than any loop ends: such calls end at once,
+// and take no scratch.
 func TestNoElementsEndAtOnce(t *testing.T) {
 	const huge = 1 << 40
 	empty := func(dims ...int) op.Arg { return random(dtype.F32, 1, 0, 1, dims...) }
@@ -30,7 +31,8 @@ func TestNoElementsEndAtOnce(t *testing.T) {
 	expect(t, "counts", r[3], []int{1}, []float64{3}, 0)
 }
 
-// The rows of a normalisation may have no elements, and still have a mean, which is no number.
+// The rows of a normalisation may have no elements, and still have a mean,
+// which is no number.
 func TestNormOfNothing(t *testing.T) {
 	x, row := random(dtype.F32, 1, 0, 1, 3, 0), random(dtype.F32, 1, 0, 1, 0)
 	nan := math.NaN()
@@ -41,7 +43,8 @@ func TestNormOfNothing(t *testing.T) {
 	}
 }
 
-// A picture without columns has results where there are enough columns of padding.
+// A picture without columns has results where there are enough columns of
+// padding.
 func TestConvOfNothing(t *testing.T) {
 	x, w := random(dtype.F32, 1, 0, 1, 1, 2, 3, 0), random(dtype.F32, 2, 0, 1, 3, 2, 1, 3)
 	bias := arg([]float32{1, 2, 3}, 3)

@@ -17,7 +17,8 @@ func TestQuantize(t *testing.T) {
 	expect(t, "axis 0", eval(t, "quantize_linear", attrs("axis", 0, "output_dtype", dtype.I16), x, rows), []int{2, 3}, []float64{-20, -2, 0, 0, 0, 9}, 0)
 	blocks := arg([]float32{0.5, 1, 0.25, 100}, 2, 2)
 	expect(t, "blocks", eval(t, "quantize_linear", attrs("block_size", 2, "output_dtype", dtype.I16), x, blocks), []int{2, 3}, []float64{-20, -2, 0, 3, 5, 9}, 0)
-	// Figures of ONNX Runtime 1.32 and of ONNX's reference implementation for opset 23, where the quotient is rounded to f16 unless precision is 1.
+	// Figures of ONNX Runtime 1.32 and of ONNX's reference implementation for
+	// opset 23, where the quotient is rounded to f16 unless precision is 1.
 	narrow := fromFloats(dtype.F16, []float64{9.5, 1, 2, 3.3}, 4)
 	thin, five := fromFloats(dtype.F16, []float64{0.013}), scalar[uint16](5)
 	expect(t, "f16 divided in f32", eval(t, "quantize_linear", nil, narrow, thin, five), []int{4}, []float64{736, 82, 159, 259}, 0)

@@ -10,7 +10,8 @@ import (
 	"github.com/tenure-go/tenure/op"
 )
 
-// runPacked runs a task with its constants in their forms, and returns result 0.
+// runPacked runs a task with its constants in their forms, and returns
+// result 0.
 func runPacked(t *testing.T, task *Task) []byte {
 	t.Helper()
 	c := task.Call

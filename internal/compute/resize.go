@@ -33,8 +33,8 @@ func bindResize(c *op.Call) (Kernel, error) {
 	return nil, unsupported(c)
 }
 
-// resize samples operand 0 by tables of the elements that each result is computed
-// from along each axis.
+// resize samples operand 0 by tables of the elements that each result is
+// computed from along each axis.
 type resize[T kernel.Float] struct {
 	mode sample.ResizeMode
 	spec sample.Resize
@@ -62,7 +62,8 @@ func (k *resize[T]) Refill(t *Task) error {
 			return unknown(c, arg)
 		}
 	}
-	// A result with the sizes of the operand is a copy, for any scale that they are rounded from, as in ONNX Runtime and PyTorch.
+	// A result with the sizes of the operand is a copy, for any scale that they
+	// are rounded from, as in ONNX Runtime and PyTorch.
 	region := k.mode.Transform == "tf_crop_and_resize"
 	same := !region && slices.Equal(c.In[0].Shape.Sizes(), c.Out[0].Shape.Sizes())
 	k.taps = k.taps[:0]

@@ -50,8 +50,9 @@ func TestResize(t *testing.T) {
 	}
 }
 
-// The expected numbers are those of ONNX Runtime 1.32. Where size times scale has a fraction, ONNX's reference
-// implementation has others for align_corners and tf_crop_and_resize: it puts the corners where the fraction ends.
+// The expected numbers are those of ONNX Runtime 1.32. Where size times scale
+// has a fraction, ONNX's reference implementation has others for align_corners
+// and tf_crop_and_resize: it puts the corners where the fraction ends.
 func TestResizeByFractions(t *testing.T) {
 	squares := func(n int, dims ...int) op.Arg {
 		src := make([]float64, n)
@@ -95,7 +96,8 @@ func TestResizeByFractions(t *testing.T) {
 	} {
 		expect(t, c.mode+": "+c.name, eval(t, "resize", attrs(append([]any{"mode", c.mode}, c.with...)...), c.in...), c.dims, c.want, 1e-5)
 	}
-	// ONNX Runtime copies an axis whose size stays; the definition, its reference implementation and TensorFlow take the region.
+	// ONNX Runtime copies an axis whose size stays; the definition, its
+	// reference implementation and TensorFlow take the region.
 	got := eval(t, "resize", attrs(append([]any{"mode", "linear"}, crop...)...), squares(5, 1, 5), scales(0, 0.25, 1, 0.75), absent, ints(1, 5))
 	expect(t, "a region of the same size", got, []int{1, 5}, []float64{4, 6.5, 9, 12.5, 16}, 1e-5)
 }

@@ -134,7 +134,8 @@ func (t *Task) size() error {
 	}
 	t.Scratch = (t.Scratch + 63) &^ 63
 	if c.Def.Kernel == nil && c.Def.Bound == nil && writesNothing(c) {
-		// The sizes beside a zero may be such that a loop over them does not end: only Start is run.
+		// The sizes beside a zero may be such that a loop over them does not
+		// end: only Start is run.
 		t.Tiles, t.Scratch, t.empty = 0, 0, true
 	}
 	return nil

@@ -10,8 +10,9 @@ import (
 	"github.com/tenure-go/tenure/op"
 )
 
-// TestVariants binds the same calls for every variant in one process and runs them. All numbers are small integers, so that results are
-// exact, in any order of additions.
+// TestVariants binds the same calls for every variant in one process and runs
+// them. All numbers are small integers, so that results are exact, in any order
+// of additions.
 func TestVariants(t *testing.T) {
 	whole := func(dt dtype.DType, seed uint64, dims ...int) op.Arg {
 		x := random(dtype.I8, seed, -4, 4, dims...)
@@ -55,7 +56,8 @@ func typeOf(in []op.Arg) string {
 	return in[0].DType.String()
 }
 
-// runOn binds a call whose second operand is constant and returns the elements of its result.
+// runOn binds a call whose second operand is constant and returns the elements
+// of its result.
 func runOn(t *testing.T, v *kernel.Variant, c *op.Call) []float64 {
 	t.Helper()
 	freshResults(c)
@@ -76,8 +78,8 @@ func runOn(t *testing.T, v *kernel.Variant, c *op.Call) []float64 {
 	return floats(c.Out[0])
 }
 
-// TestVariantIsPassedOn binds calls for variants that differ from the best one in the entries that a binder, a packer or an inner task
-// reads.
+// TestVariantIsPassedOn binds calls for variants that differ from the best one
+// in the entries that a binder, a packer or an inner task reads.
 func TestVariantIsPassedOn(t *testing.T) {
 	constants := Constants{Is: func(arg int) bool { return arg == 1 }}
 	forms := func(v *kernel.Variant, name string, in ...op.Arg) int {

@@ -22,8 +22,8 @@ var _ = registerPackers(map[string]packer{
 	"fused_conv": packedConv(bindFusedConv),
 })
 
-// slide describes a window along the spatial axes of a call. It is read once for
-// all sizes of the operand that the window slides over.
+// slide describes a window along the spatial axes of a call. It is read once
+// for all sizes of the operand that the window slides over.
 type slide struct {
 	op.Slide
 	kernel *shape.Shape // of the weights that it was read for
@@ -296,7 +296,8 @@ func (k *convTranspose) Tile(t *Task, tile int, scratch []byte) {
 	k.Transpose.Tile(tile, view[float32](scratch), &args)
 }
 
-// plainConvTranspose is for element types and numbers of axes without a fast kernel.
+// plainConvTranspose is for element types and numbers of axes without a fast
+// kernel.
 type plainConvTranspose[T kernel.Float] struct{ conv.PlainTranspose }
 
 func newPlainConvTranspose[T kernel.Float]() Kernel { return &plainConvTranspose[T]{} }

@@ -14,10 +14,12 @@ import (
 //go:embed testdata/conformance.txt
 var results string
 
-// Case names a public test case: the archive that has it, such as "onnx-node", and its own name.
+// Case names a public test case: the archive that has it, such as "onnx-node",
+// and its own name.
 type Case struct{ Archive, Name string }
 
-// Cases returns the cases that are counted in docs/onnx-support.md, by archive and name.
+// Cases returns the cases that are counted in docs/onnx-support.md, by archive
+// and name.
 func Cases() []Case {
 	var list []Case
 	for line := range strings.Lines(results) {
@@ -28,7 +30,8 @@ func Cases() []Case {
 	return list
 }
 
-// Folder returns where the command fetch puts the archives: tenure/conformance in the user's cache folder. It need not exist.
+// Folder returns where the command fetch puts the archives: tenure/conformance
+// in the user's cache folder. It need not exist.
 func Folder() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -37,8 +40,9 @@ func Folder() (string, error) {
 	return filepath.Join(cache, "tenure", "conformance"), nil
 }
 
-// Archives returns the archives of cases: those in the folder shared if it has any, else those that the command fetch has put into
-// [Folder]. The error says how to get them.
+// Archives returns the archives of cases: those in the folder shared if it has
+// any, else those that the command fetch has put into [Folder]. The error says
+// how to get them.
 func Archives(shared string) ([]string, error) {
 	folders := []string{shared}
 	if fetched, err := Folder(); err == nil {
@@ -52,7 +56,8 @@ func Archives(shared string) ([]string, error) {
 	return nil, fmt.Errorf("%d public test cases of ONNX are not in %s: go run ./internal/conformance/fetch fetches them", len(Cases()), strings.Join(folders, " or "))
 }
 
-// Files are the files of a public test case: its model, and those of its data sets by folder and name.
+// Files are the files of a public test case: its model, and those of its data
+// sets by folder and name.
 type Files struct {
 	Model []byte
 	Sets  map[string]map[string][]byte

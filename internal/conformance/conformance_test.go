@@ -227,7 +227,8 @@ func runBackendSet(s *tenure.Session, files map[string][]byte, tol modeltest.Tol
 	return nil
 }
 
-// textDiffers returns the difference of two tensors of strings, whose widths may differ, "" if they are equal.
+// textDiffers returns the difference of two tensors of strings, whose widths
+// may differ, "" if they are equal.
 func textDiffers(got, want *tensor.Tensor) string {
 	a, err := tensor.Strings(got)
 	if err != nil {

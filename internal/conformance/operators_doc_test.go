@@ -29,7 +29,8 @@ func TestOperatorsDoc(t *testing.T) {
 	wantDocument(t, "operators.md", want)
 }
 
-// wantDocument holds a generated document to what its sources say, or writes it.
+// wantDocument holds a generated document to what its sources say, or writes
+// it.
 func wantDocument(t *testing.T, name, want string) {
 	t.Helper()
 	path := filepath.Join(modeltest.Root(), "docs", name)

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Tier is a set of instructions for which kernels exist. Within one architecture a higher tier contains the lower ones.
+// Tier is a set of instructions for which kernels exist. Within one
+// architecture a higher tier contains the lower ones.
 type Tier uint8
 
 const (
@@ -34,10 +35,12 @@ var level, errKnob = choose(detect(), archTiers, os.Getenv(Knob), raceBuild)
 // Level returns the highest tier that kernels may use.
 func Level() Tier { return level }
 
-// Err returns an error if TENURE_CPU has a value that is not a tier of this architecture, else nil.
+// Err returns an error if TENURE_CPU has a value that is not a tier of this
+// architecture, else nil.
 func Err() error { return errKnob }
 
-// choose returns the tier to use on a machine that can do detected and whose architecture has the given tiers.
+// choose returns the tier to use on a machine that can do detected and whose
+// architecture has the given tiers.
 func choose(detected Tier, arch []Tier, knob string, race bool) (Tier, error) {
 	chosen := detected
 	if race {

@@ -52,7 +52,8 @@ func TestDetectIsOfThisArchitecture(t *testing.T) {
 	}
 }
 
-// The flags that the kernel of Linux prints come from another reader of the same registers.
+// The flags that the kernel of Linux prints come from another reader of the
+// same registers.
 func TestDetectAgainstProc(t *testing.T) {
 	text, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil || !slices.Contains(archTiers, AVX512) {
@@ -83,7 +84,8 @@ func TestDetectAgainstProc(t *testing.T) {
 	}
 }
 
-// The variable is read at start, so each case is a process of its own: this test binary, told to print and leave.
+// The variable is read at start, so each case is a process of its own: this
+// test binary, told to print and leave.
 func TestKnobOfProcess(t *testing.T) {
 	if os.Getenv("TENURE_CPU_TEST_PRINT") != "" {
 		fmt.Printf("level=%v err=%v\n", Level(), Err())

@@ -4,7 +4,8 @@ import "golang.org/x/sys/cpu"
 
 var archTiers = []Tier{Portable, AVX2, AVX512}
 
-// detect trusts x/sys/cpu to have asked the operating system, too, whether it saves the wide registers.
+// detect trusts x/sys/cpu to have asked the operating system, too, whether it
+// saves the wide registers.
 func detect() Tier {
 	x := &cpu.X86
 	switch {
@@ -16,5 +17,6 @@ func detect() Tier {
 	return AVX512
 }
 
-// HasVNNI reports whether kernels of the tier [AVX512] may use the instructions that add up products of bytes.
+// HasVNNI reports whether kernels of the tier [AVX512] may use the instructions
+// that add up products of bytes.
 func HasVNNI() bool { return Level() >= AVX512 && cpu.X86.HasAVX512VNNI }

@@ -46,6 +46,7 @@ func Leave() bool {
 	}
 	others := all
 	others[at/64] &^= 1 << (at % 64)
-	// The system moves a thread that may not stay, and refuses an empty set. Afterwards the thread may run where it could before.
+	// The system moves a thread that may not stay, and refuses an empty set.
+	// Afterwards the thread may run where it could before.
 	return others.ask(syscall.SYS_SCHED_SETAFFINITY) && all.ask(syscall.SYS_SCHED_SETAFFINITY) && Place() != at
 }

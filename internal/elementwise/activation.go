@@ -136,7 +136,8 @@ func silu(b *Builder, x Value, _ []Value) Value { return b.Mul(x, b.Sigmoid(x)) 
 
 func swish(b *Builder, x Value, p []Value) Value { return b.Mul(x, b.Sigmoid(b.Mul(p[0], x))) }
 
-// geluTanh takes (1+tanh(u))/2 as sigmoid(2u): the sum would cancel for negative u.
+// geluTanh takes (1+tanh(u))/2 as sigmoid(2u): the sum would cancel for
+// negative u.
 func geluTanh(b *Builder, x Value, _ []Value) Value {
 	const scale, cube = 0.7978845608028654, 0.044715 // the first is sqrt(2/pi)
 	u := b.MulAdd(b.Mul(x, x), b.Const(2*scale*cube), b.Const(2*scale))
@@ -154,9 +155,10 @@ func selu(b *Builder, x Value, p []Value) Value {
 	return b.Select(b.Less(zero, x), b.Mul(p[1], x), negative)
 }
 
-// celu is meant for a positive alpha, and its bound holds for these. A negative one
-// is computed too, but then exp grows with x/alpha and multiplies the rounding of
-// that quotient: the relative error is about |x/alpha| units in the last place.
+// celu is meant for a positive alpha, and its bound holds for these. A negative
+// one is computed too, but then exp grows with x/alpha and multiplies the
+// rounding of that quotient: the relative error is about |x/alpha| units in the
+// last place.
 func celu(b *Builder, x Value, p []Value) Value {
 	zero := b.Const(0)
 	return b.Add(b.Max(x, zero), b.Min(b.Mul(p[0], b.Expm1(b.Div(x, p[0]))), zero))
@@ -164,7 +166,8 @@ func celu(b *Builder, x Value, p []Value) Value {
 
 func softsign(b *Builder, x Value, _ []Value) Value { return b.Div(x, b.Add(b.Const(1), b.Abs(x))) }
 
-// mish takes tanh(log(1+e)) as q/(q+2) with q = e*(e+2), which is 1 from x = 20 on.
+// mish takes tanh(log(1+e)) as q/(q+2) with q = e*(e+2), which is 1 from x = 20
+// on.
 func mish(b *Builder, x Value, _ []Value) Value {
 	two := b.Const(2)
 	e := b.Exp(b.Min(x, b.Const(20)))

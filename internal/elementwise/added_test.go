@@ -12,8 +12,8 @@ import (
 
 var added = flag.Bool("added", false, "add a function to a copy of the module, generate what follows from its row, and test it, which builds most packages")
 
-// A function that is added as CONTRIBUTING.md describes: its row and its reference,
-// and the parts of it that the tests of each package read.
+// A function that is added as CONTRIBUTING.md describes: its row and its
+// reference, and the parts of it that the tests of each package read.
 const (
 	addedRow = `
 	{

@@ -2,8 +2,8 @@ package elementwise
 
 import "math"
 
-// arithmetic are the functions of a few operations, and powers. Formulas of several
-// steps stand below the table.
+// arithmetic are the functions of a few operations, and powers. Formulas of
+// several steps stand below the table.
 var arithmetic = []*Function{
 	{
 		Name: "abs", ONNX: "Abs", Doc: "returns the absolute value of each element of x",

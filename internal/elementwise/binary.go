@@ -1,10 +1,11 @@
 package elementwise
 
 // binaries are the functions of two operands. Kernels compute those without a
-// formula, and prelu, on integers, even if the operator takes none. The operators of
-// those without a name in models are declared by hand: max, min, sum and mean take
-// any number of operands, mod and bit_shift choose a function by an attribute, pow
-// takes operands of two types, prelu broadcasts in one direction.
+// formula, and prelu, on integers, even if the operator takes none. The
+// operators of those without a name in models are declared by hand: max, min,
+// sum and mean take any number of operands, mod and bit_shift choose a function
+// by an attribute, pow takes operands of two types, prelu broadcasts in one
+// direction.
 var binaries = []*Binary{
 	{Name: "add", ONNX: "Add", Doc: "adds x and y element by element, with broadcasting", Types: Numbers, Chained: true},
 	{Name: "sub", ONNX: "Sub", Doc: "subtracts y from x element by element, with broadcasting", Types: Numbers, Chained: true},

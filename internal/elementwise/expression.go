@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Expression is a recorded formula: its steps, each after those that it takes, of
-// which every one is needed for the result. It never changes.
+// Expression is a recorded formula: its steps, each after those that it takes,
+// of which every one is needed for the result. It never changes.
 type Expression struct {
 	Nodes  []Node
 	Result Value
@@ -16,8 +16,8 @@ type Expression struct {
 // Expression records the formula of f.
 func (f *Function) Expression() *Expression { return Record(f.Formula, len(f.Params)) }
 
-// Expression records the formula of f, in which y is parameter 0. It returns nil
-// if f has no formula.
+// Expression records the formula of f, in which y is parameter 0. It returns
+// nil if f has no formula.
 func (f *Binary) Expression() *Expression {
 	if f.Formula == nil {
 		return nil

@@ -26,7 +26,8 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
-// TestBinaryExpressions evaluates formulas of two operands, in which y is the parameter.
+// TestBinaryExpressions evaluates formulas of two operands, in which y is the
+// parameter.
 func TestBinaryExpressions(t *testing.T) {
 	for _, f := range Binaries() {
 		if (f.Expression() == nil) != (f.Formula == nil) {

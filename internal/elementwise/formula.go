@@ -2,8 +2,8 @@ package elementwise
 
 import "math"
 
-// Formula computes a function from values by the methods of b. It is called once
-// per target, with symbolic values, and must not depend on anything else.
+// Formula computes a function from values by the methods of b. It is called
+// once per target, with symbolic values, and must not depend on anything else.
 type Formula func(b *Builder, x Value, params []Value) Value
 
 // BinaryFormula is the Formula of a function of two operands.
@@ -14,21 +14,21 @@ func step(f func(b *Builder, x Value) Value) Formula {
 	return func(b *Builder, x Value, _ []Value) Value { return f(b, x) }
 }
 
-// Value is a number of a formula under construction. Values belong to the Builder
-// that returned them.
+// Value is a number of a formula under construction. Values belong to the
+// Builder that returned them.
 type Value int
 
 // Builder records the steps of a formula; equal steps are recorded once. The
-// primitives are meant as exact: each target rounds the result of a step once, or
-// states its error. NaN comes out of every step that an operand NaN goes into, but
-// for Select.
+// primitives are meant as exact: each target rounds the result of a step once,
+// or states its error. NaN comes out of every step that an operand NaN goes
+// into, but for Select.
 type Builder struct {
 	nodes []Node
 	known map[Node]Value
 }
 
-// Node is a step: an operation and the values that it takes, as many as Op.Arity
-// says; values that are not taken are 0.
+// Node is a step: an operation and the values that it takes, as many as
+// Op.Arity says; values that are not taken are 0.
 type Node struct {
 	Op       Op
 	Args     [4]Value
@@ -97,7 +97,8 @@ func (b *Builder) Div(x, y Value) Value { return b.step(Div, x, y) }
 // MulAdd is x*y + z. A target may round the product.
 func (b *Builder) MulAdd(x, y, z Value) Value { return b.step(MulAdd, x, y, z) }
 
-// FMA is x*y + z, rounded once in float32. In float64 the product may be rounded.
+// FMA is x*y + z, rounded once in float32. In float64 the product may be
+// rounded.
 func (b *Builder) FMA(x, y, z Value) Value { return b.step(FMA, x, y, z) }
 
 // Min is the smaller of x and y; of two zeros it is either.

@@ -1,17 +1,18 @@
-// Package elementwise declares the elementwise functions: one row for each, from
-// which everything else that knows the function follows: the operator and its
-// documentation (package op), its import (internal/onnx/standard), the binding of
-// its kernel (internal/compute), its place in fused chains and in recurrent
-// cells, the portable and the vector kernels and their names (internal/kernel/gen
-// writes them), the cases of the kernels' test suite and of the comparison with
-// ONNX Runtime. The reference that the kernels are tested against does not follow
-// from the row: it is written by hand, in internal/kernel/ref, so that a wrong
-// formula fails.
+// Package elementwise declares the elementwise functions: one row for each,
+// from which everything else that knows the function follows: the operator and
+// its documentation (package op), its import (internal/onnx/standard), the
+// binding of its kernel (internal/compute), its place in fused chains and in
+// recurrent cells, the portable and the vector kernels and their names
+// (internal/kernel/gen writes them), the cases of the kernels' test suite and
+// of the comparison with ONNX Runtime. The reference that the kernels are
+// tested against does not follow from the row: it is written by hand, in
+// internal/kernel/ref, so that a wrong formula fails.
 //
-// A row without a formula has loops that are written by hand. That is so for the
-// primitives of formulas themselves, for functions of integers, whose formulas
-// would compute in floats, and for predicates: a formula computes numbers of one
-// float type, a predicate writes bools, and compares integers of 64 bits exactly.
+// A row without a formula has loops that are written by hand. That is so for
+// the primitives of formulas themselves, for functions of integers, whose
+// formulas would compute in floats, and for predicates: a formula computes
+// numbers of one float type, a predicate writes bools, and compares integers of
+// 64 bits exactly.
 //
 //	f := elementwise.Lookup("celu")
 //	fmt.Println(f.ONNX, f.Since, f.Params[0].Name) // Celu 12 alpha
@@ -24,7 +25,8 @@ import "slices"
 
 // Function is the declaration of an elementwise function of one operand x.
 type Function struct {
-	// Name is the function's name in programs and kernels, such as "leaky_relu".
+	// Name is the function's name in programs and kernels, such as
+	// "leaky_relu".
 	Name string
 	// ONNX is the name in models of the operator that computes the function. It
 	// is empty if no operator follows from the row: the operator is declared by
@@ -32,8 +34,8 @@ type Function struct {
 	ONNX string
 	// Since is the first ONNX opset that has the operator, 0 if all have it.
 	Since int
-	// Doc describes the result in the indicative; it follows the operator's name
-	// in documentation.
+	// Doc describes the result in the indicative; it follows the operator's
+	// name in documentation.
 	Doc string
 	// Types are the element types that the operator takes.
 	Types Types
@@ -98,8 +100,8 @@ type Binary struct {
 	// integers its operator computes in f64. Formula is nil if the loops are
 	// written by hand.
 	Formula BinaryFormula
-	// MaxError bounds the error of the float32 kernels if there is a Formula, in
-	// terms of x.
+	// MaxError bounds the error of the float32 kernels if there is a Formula,
+	// in terms of x.
 	MaxError Bound
 	// Chained says that a fused chain may contain the function.
 	Chained bool
@@ -130,9 +132,9 @@ func (d Domain) Within(lo, hi float64) (float64, float64) {
 	return max(lo, d.Min), min(hi, d.Max)
 }
 
-// Bound is the largest error of a function's results: units in the last place of
-// the exact result, some of them times |x| or x*x, and an absolute part. The zero
-// Bound says that results are exact.
+// Bound is the largest error of a function's results: units in the last place
+// of the exact result, some of them times |x| or x*x, and an absolute part. The
+// zero Bound says that results are exact.
 type Bound struct{ Ulps, PerX, PerSquare, Absolute float64 }
 
 // Functions returns the functions of one operand. The kernels number them in

@@ -51,8 +51,8 @@ const (
 	numOps
 )
 
-// primitives has the number of values that each takes, and its result in float64;
-// Expression.Eval computes the first three and Select.
+// primitives has the number of values that each takes, and its result in
+// float64; Expression.Eval computes the first three and Select.
 var primitives = [numOps]struct {
 	name  string
 	arity int

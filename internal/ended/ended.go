@@ -1,4 +1,5 @@
-// Package ended checks whether work is to end, and formats the error of a context that has ended in the same way for all packages.
+// Package ended checks whether work is to end, and formats the error of a
+// context that has ended in the same way for all packages.
 package ended
 
 import (
@@ -7,10 +8,12 @@ import (
 	"runtime"
 )
 
-// Error returns the error of a context that has ended: its cause, in an error that also matches the context's own error.
+// Error returns the error of a context that has ended: its cause, in an error
+// that also matches the context's own error.
 func Error(ctx context.Context) error { return bothErrors{context.Cause(ctx), ctx.Err()} }
 
-// Closed reports whether a channel on which nothing is ever sent has been closed.
+// Closed reports whether a channel on which nothing is ever sent has been
+// closed.
 func Closed(done <-chan struct{}) bool {
 	return done != nil && closed(done) // the comparison is inlined, because small eager calls have no channel
 }

@@ -16,9 +16,9 @@ func (l *lowering) numberDynamic(v *ir.Value) {
 	l.dynamic++
 }
 
-// placeDynamic places a value whose size depends on data: in as many bytes as it
-// can take, if that is known, or in a buffer of its own, made at its step. An
-// output has a buffer of its own in any case; where its types are known the
+// placeDynamic places a value whose size depends on data: in as many bytes as
+// it can take, if that is known, or in a buffer of its own, made at its step.
+// An output has a buffer of its own in any case; where its types are known the
 // plan counts the largest.
 func (l *lowering) placeDynamic(v *ir.Value) {
 	l.numberDynamic(v)
@@ -152,9 +152,9 @@ func (l *lowering) spares() (n int) {
 	return n
 }
 
-// markOutput marks v, and the values whose buffers can become its own: results of
-// its call's regions, the loop state that becomes v, and operands in whose bytes
-// it may lie.
+// markOutput marks v, and the values whose buffers can become its own: results
+// of its call's regions, the loop state that becomes v, and operands in whose
+// bytes it may lie.
 func (l *lowering) markOutput(e *Executable, v *ir.Value) {
 	n := l.of(v).dynamic
 	if n < 0 || e.dynamic[n].purpose == memory.IO {

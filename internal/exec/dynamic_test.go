@@ -141,7 +141,8 @@ func TestDynamic(t *testing.T) {
 	}
 }
 
-// The regions of a branch compute their results in the bytes of the larger one, and the checker knows where.
+// The regions of a branch compute their results in the bytes of the larger one,
+// and the checker knows where.
 func TestBranchPlanIsProved(t *testing.T) {
 	const text = `func @f(%x: f32[64], %c: bool[]) -> (f32[1], f32[?]) {
 		%w = if(%c) {

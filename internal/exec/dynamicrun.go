@@ -175,9 +175,9 @@ func (r *Runner) dynamicResults(k int, call *op.Call, types []op.Type) (viewed b
 	return views == wanted, nil
 }
 
-// dynamicResult finds the bytes of a result without a known size: those that the
-// plan has for it, those of an operand, in the way that it returns, or those of
-// a new buffer.
+// dynamicResult finds the bytes of a result without a known size: those that
+// the plan has for it, those of an operand, in the way that it returns, or
+// those of a new buffer.
 func (r *Runner) dynamicResult(k int, call *op.Call, i int, t op.Type) (op.AliasKind, error) {
 	at := r.exe.steps[k].refs[len(call.In)+i]
 	d := &r.dynamic[at.dynamic]

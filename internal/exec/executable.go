@@ -41,9 +41,9 @@ type Options struct {
 	// Effort bounds the search for a placement, see package plan/solve.
 	Effort int64
 
-	// Room, where it is not nil, is the arena for executables of many sizes. Values
-	// of each are placed in at most so many bytes, if they were before, and the
-	// executable has the figures of its proof.
+	// Room, where it is not nil, is the arena for executables of many sizes.
+	// Values of each are placed in at most so many bytes, if they were before,
+	// and the executable has the figures of its proof.
 	Room *solve.Room
 }
 
@@ -132,7 +132,8 @@ func spaceOf(s plan.Space) space {
 	panic("BUG: exec: a value in the space " + string(s))
 }
 
-// yield is a value that a region returns as a dynamic result of the call around it.
+// yield is a value that a region returns as a dynamic result of the call around
+// it.
 type yield struct {
 	ref
 	typ op.Type
@@ -155,10 +156,9 @@ type resultInfo struct {
 }
 
 // Compile verifies and compiles a final program: the sizes of its inputs are
-// known, every result has bytes of its own, operands that may be overwritten are
-// marked.
-// The error of a program that is not well-formed is that of [ir.VerifyKnown].
-// table may be nil where the program has no weights.
+// known, every result has bytes of its own, operands that may be overwritten
+// are marked. The error of a program that is not well-formed is that of
+// [ir.VerifyKnown]. table may be nil where the program has no weights.
 func Compile(ctx context.Context, p *ir.Program, table ir.Weights, o Options) (*Executable, error) {
 	if table == nil {
 		table = ir.WeightMap{}

@@ -39,8 +39,8 @@ func (l *lowering) checkFinal() error {
 }
 
 // checkRegion is checkFinal for a region of a branch. Results whose size
-// depends on data are computed in the call's bytes if they can be, and shared or
-// copied when the region ends if not.
+// depends on data are computed in the call's bytes if they can be, and shared
+// or copied when the region ends if not.
 func (l *lowering) checkRegion(c *ir.Call, region *ir.Block) error {
 	for i, fault := range ir.RegionFaults(region, l.sigOf) {
 		if r := c.Results[i]; fault != "" && r != nil && l.isStatic(r) {
@@ -50,9 +50,9 @@ func (l *lowering) checkRegion(c *ir.Call, region *ir.Block) error {
 	return nil
 }
 
-// checkCarried refuses a loop whose region yields a value in the bytes of another
-// value of the loop state: an iteration would read bytes that the end of the
-// previous one has already overwritten.
+// checkCarried refuses a loop whose region yields a value in the bytes of
+// another value of the loop state: an iteration would read bytes that the end
+// of the previous one has already overwritten.
 func (l *lowering) checkCarried(c *ir.Call) error {
 	region := c.Regions[0]
 	params := region.Params[ir.LoopArgs:]

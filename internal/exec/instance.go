@@ -20,17 +20,18 @@ var ErrStructure = errors.New("the final program does not hold for these sizes")
 // Instance makes an executable of the same final program for values of other
 // types: those that the shape rules of its operators return for inputs of other
 // sizes, by ID. It must not be changed after that. table has the program's
-// weights; it may be another one than the program was compiled with, because the
-// bytes of constants may depend on the sizes too.
+// weights; it may be another one than the program was compiled with, because
+// the bytes of constants may depend on the sizes too.
 //
-// An instance is what [Compile] makes of a program with these types, but for the
-// offsets in the arena: values are placed as before where that takes at most a
-// fiftieth more than the lower bound. It shares with the executables of its
-// program the parts that do not depend on sizes. Its figures are proved like any other's.
+// An instance is what [Compile] makes of a program with these types, but for
+// the offsets in the arena: values are placed as before where that takes at
+// most a fiftieth more than the lower bound. It shares with the executables of
+// its program the parts that do not depend on sizes. Its figures are proved
+// like any other's.
 //
-// The error is [ErrStructure] where the program has no safe plan for these types,
-// or would read its constants in another way: the program is then to be made anew
-// from the inputs' sizes.
+// The error is [ErrStructure] where the program has no safe plan for these
+// types, or would read its constants in another way: the program is then to be
+// made anew from the inputs' sizes.
 func (e *Executable) Instance(ctx context.Context, types ir.Types, table ir.Weights) (*Executable, error) {
 	if table == nil {
 		table = ir.WeightMap{}
@@ -48,9 +49,9 @@ func (e *Executable) Instance(ctx context.Context, types ir.Types, table ir.Weig
 	return x, x.proved()
 }
 
-// compareFresh panics unless the plan is that of the program when it is compiled
-// from the start, but for offsets in the arena, and the arena, unless there is room
-// for larger ones, at most a twentieth larger.
+// compareFresh panics unless the plan is that of the program when it is
+// compiled from the start, but for offsets in the arena, and the arena, unless
+// there is room for larger ones, at most a twentieth larger.
 func (e *Executable) compareFresh(ctx context.Context) {
 	fresh, err := Compile(ctx, e.Program.With(e.types), e.weights, e.structure.options)
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 	"github.com/tenure-go/tenure/plan"
 )
 
-// sized returns a program text with a size in the place of N, and one before it,
-// if there is one, in the place of B.
+// sized returns a program text with a size in the place of N, and one before
+// it, if there is one, in the place of B.
 func sized(text, n string) string {
 	b, after, found := strings.Cut(n, "x")
 	if !found {
@@ -106,8 +106,8 @@ func TestInstancesSharePanels(t *testing.T) {
 	}
 }
 
-// An instance that a slot is ready to run, in tasks of another one, takes so many
-// allocations, for a program of any number of calls.
+// An instance that a slot is ready to run, in tasks of another one, takes so
+// many allocations, for a program of any number of calls.
 func TestInstanceAllocations(t *testing.T) {
 	if invariant.Enabled || invariant.Race {
 		t.Skip("skipped: builds that check take more")

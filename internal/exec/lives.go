@@ -93,8 +93,9 @@ func (l *lowering) endLoop(k int, end plan.Time) {
 
 // endDynamic sets when the buffers of a block's dynamic values are freed: after
 // the call of that block in which they are used last, and those that the block
-// returns, left, when the results of the call around it share them. The first call of the block has the number k, and next is the
-// number after those of its calls.
+// returns, left, when the results of the call around it share them. The first
+// call of the block has the number k, and next is the number after those of its
+// calls.
 func (l *lowering) endDynamic(b *ir.Block, k int) (left []int, next int) {
 	var own []*ir.Value // dynamic values that calls of the block define
 	for _, c := range b.Calls {

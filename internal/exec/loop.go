@@ -8,9 +8,9 @@ import (
 	"github.com/tenure-go/tenure/plan"
 )
 
-// placeLoop places the state of a loop: a parameter of the region and the call's
-// result lie in one storage, into which the operand is copied first, and the
-// next state after every iteration.
+// placeLoop places the state of a loop: a parameter of the region and the
+// call's result lie in one storage, into which the operand is copied first, and
+// the next state after every iteration.
 func (l *lowering) placeLoop(c *ir.Call) error {
 	region, carried := c.Regions[0], max(0, len(c.Args)-ir.LoopArgs)
 	for i, p := range region.Params {

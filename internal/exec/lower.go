@@ -236,7 +236,8 @@ func (l *lowering) placeResult(k, r int, v *ir.Value) error {
 		}
 		to.place = place{to.yielded, 0, n}
 	case inPlace && n == 0:
-		// Nothing to save, and no bytes tell two outputs apart that would lie in them.
+		// Nothing to save, and no bytes tell two outputs apart that would lie
+		// in them.
 		to.place = l.newStorage(v.Name, n)
 	case inPlace && to.isOutput && !from.isWhole():
 		l.decline(k, arg, "the output needs a buffer of its own, and the operand is a part of one")

@@ -12,20 +12,20 @@ import (
 type Moment struct {
 	Call *ir.Call // that writes its results then
 
-	// Values has for each storage a value by ID that takes as many bytes as live
-	// of it then, or more: see Exact. They are in ascending order.
+	// Values has for each storage a value by ID that takes as many bytes as
+	// live of it then, or more: see Exact. They are in ascending order.
 	Values []int
 
-	// Exact says that each of the values takes as many bytes as live, at all sizes
-	// that the structure has. If not, only parts of some value live, which may
-	// begin elsewhere at other sizes.
+	// Exact says that each of the values takes as many bytes as live, at all
+	// sizes that the structure has. If not, only parts of some value live,
+	// which may begin elsewhere at other sizes.
 	Exact bool
 }
 
-// Moments returns the moments of which the arena's lower bound is the largest, for
-// any sizes of the structure: the bytes of each value in whole blocks, summed over
-// the moment. The largest moment is the bound where all moments are exact, and
-// else at least the bound. It is false for a program with regions.
+// Moments returns the moments of which the arena's lower bound is the largest,
+// for any sizes of the structure: the bytes of each value in whole blocks,
+// summed over the moment. The largest moment is the bound where all moments are
+// exact, and else at least the bound. It is false for a program with regions.
 func (e *Executable) Moments() ([]Moment, bool, error) {
 	s := e.structure
 	s.mu.Lock()
@@ -71,8 +71,8 @@ func (l *lowering) momentAt(k int) Moment {
 }
 
 // isAll reports whether a value takes all bytes of its storage, at all sizes of
-// the structure: it was made for the value, or the value lies in the bytes of an
-// operand that does, as a view of all of it or in its place.
+// the structure: it was made for the value, or the value lies in the bytes of
+// an operand that does, as a view of all of it or in its place.
 func (l *lowering) isAll(v *ir.Value) bool {
 	for {
 		k := l.index.Def(v)
@@ -89,8 +89,8 @@ func (l *lowering) isAll(v *ir.Value) bool {
 	}
 }
 
-// largestSets leaves out the moments whose values are all among those of another
-// one.
+// largestSets leaves out the moments whose values are all among those of
+// another one.
 func largestSets(all []Moment) (kept []Moment) {
 	for i, m := range all {
 		part := len(m.Values) == 0 || slices.ContainsFunc(all[:i], func(o Moment) bool { return isPart(m.Values, o.Values) && (o.Exact || !m.Exact) }) ||

@@ -11,8 +11,8 @@ import (
 func (e *Executable) Call(k int) *ir.Call { return e.steps[k].call }
 
 // Moved returns how many bytes the operands and the results of call k have,
-// which has just run: operands that lie in the same bytes once, and constants in
-// the form in which the call reads them. It is for [Runner.Watch].
+// which has just run: operands that lie in the same bytes once, and constants
+// in the form in which the call reads them. It is for [Runner.Watch].
 func (r *Runner) Moved(k int) (read, written int64) {
 	seen := make(map[*byte]int, 8)
 	add := func(data []byte) (n int64) {

@@ -16,11 +16,11 @@ import (
 	"github.com/tenure-go/tenure/plan"
 )
 
-// packing says which operands of an executable are read in panels: which weights
-// are packed, for which kernel, and when. Package weights has the bytes. The
-// executables of a structure share one: the form of a weight follows from its
-// shape and from the attributes of its calls, and never from the sizes of an
-// activation.
+// packing says which operands of an executable are read in panels: which
+// weights are packed, for which kernel, and when. Package weights has the
+// bytes. The executables of a structure share one: the form of a weight follows
+// from its shape and from the attributes of its calls, and never from the sizes
+// of an activation.
 type packing struct {
 	operands []*weights.Panel   // by number of the ref; nil for operands that are read as they are
 	panels   [][]*weights.Panel // of each weight, by ID, in the order of the calls
@@ -170,8 +170,8 @@ func (p *packing) agrees(e *Executable, k int, t *compute.Task) bool {
 	return wanted == len(t.Forms)
 }
 
-// collectUses lists how the program reads its weights, and sets the sizes of the
-// panels.
+// collectUses lists how the program reads its weights, and sets the sizes of
+// the panels.
 func (e *Executable) collectUses() error {
 	p, store := e.packing, e.structure.options.Store
 	for _, v := range e.structure.program.Weights {
@@ -215,9 +215,9 @@ func (e *Executable) mayPack(k, i int) bool {
 
 // Pack makes the panels of the constant operands that tasks read packed, unless
 // an executable of the same model has made them, and unloads the weights.
-// Runners call it; to do the work before the first run, call it earlier. ctx ends
-// the wait for another process that packs the same weights. No program with the
-// same weights may be compiled at the same time.
+// Runners call it; to do the work before the first run, call it earlier. ctx
+// ends the wait for another process that packs the same weights. No program
+// with the same weights may be compiled at the same time.
 func (e *Executable) Pack(ctx context.Context) error {
 	store := e.structure.options.Store
 	if store == nil || e.packing.packed.Load() {

@@ -15,7 +15,8 @@ import (
 	"github.com/tenure-go/tenure/memory/memorytest"
 )
 
-// storeOf returns a store of a program's weights, which lie in memory, and the same bytes beside it.
+// storeOf returns a store of a program's weights, which lie in memory, and the
+// same bytes beside it.
 func storeOf(t *testing.T, p *ir.Program, o weights.Options) (*weights.Store, ir.WeightMap) {
 	t.Helper()
 	plain := ir.WeightMap{}
@@ -91,7 +92,8 @@ func mustPack(t *testing.T, e *exec.Executable) {
 	}
 }
 
-// wantPlain runs an executable once and compares its outputs with the interpreter's.
+// wantPlain runs an executable once and compares its outputs with the
+// interpreter's.
 func wantPlain(t *testing.T, e *exec.Executable, p *ir.Program, plain ir.WeightMap) {
 	t.Helper()
 	input := bytesFor(p.Body.Params[0].Type, rand.New(rand.NewPCG(3, 4)))

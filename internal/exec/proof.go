@@ -11,7 +11,8 @@ import (
 // are known of one that was compiled with [Options.Room].
 func (e *Executable) Proof() check.Figures { return e.proof }
 
-// Unpromised lists the values whose size depends on data and that nothing bounds.
+// Unpromised lists the values whose size depends on data and that nothing
+// bounds.
 func (e *Executable) Unpromised() ([]plan.Unpromised, error) {
 	if len(e.dynamic) == 0 {
 		return nil, nil
@@ -34,8 +35,8 @@ func (e *Executable) Yield() {
 // Holdings are the bytes of weights that any of several executables of a model
 // reads: of each weight its own bytes, unless all of them unload it, and every
 // form that kernels of one of them read. Constants that a program has alone,
-// because they depend on sizes, count where they are the most. The zero Holdings
-// are of no executable.
+// because they depend on sizes, count where they are the most. The zero
+// Holdings are of no executable.
 type Holdings struct {
 	own    map[string]int64 // of weights, by name
 	loaded map[string]bool  // those that some executable does not unload

@@ -26,8 +26,8 @@ func entry(d *plan.Plan, name string) *plan.Value {
 	return &d.Values[slices.IndexFunc(d.Values, func(v plan.Value) bool { return v.Name == name })]
 }
 
-// wantFault changes a copy of an executable's plan and checks it. want is a part
-// of the checker's error, "" for a plan that still holds.
+// wantFault changes a copy of an executable's plan and checks it. want is a
+// part of the checker's error, "" for a plan that still holds.
 func wantFault(t *testing.T, exe *exec.Executable, weights ir.Weights, want string, harm func(*plan.Plan)) {
 	t.Helper()
 	d := *planOf(t, exe)

@@ -26,8 +26,8 @@ type Runner struct {
 	wrote   bool           // a task that writes into a parameter has begun
 
 	// Watch, where it is not nil, is called after every call of the program, by
-	// its number, with when it began and the time that it took, on the goroutine
-	// of Run.
+	// its number, with when it began and the time that it took, on the
+	// goroutine of Run.
 	Watch func(k int, start time.Time, took time.Duration)
 }
 
@@ -146,7 +146,8 @@ func (r *Runner) pointRaw(data *[]byte, at ref) {
 }
 
 // Attach points the runner into an arena of ArenaBytes and scratch of
-// ScratchBytes of the executable. Both stay the caller's and must outlive the runs.
+// ScratchBytes of the executable. Both stay the caller's and must outlive the
+// runs.
 func (r *Runner) Attach(arena, scratch []byte) {
 	for _, a := range r.arena {
 		*a.data = arena[a.offset : a.offset+a.size : a.offset+a.size]
@@ -157,12 +158,12 @@ func (r *Runner) Attach(arena, scratch []byte) {
 // Run executes the program over the given bytes: one slice per parameter and
 // one per result. The slice of a result that comes back in a donated
 // parameter's bytes is ignored, and that of a result whose size depends on
-// data: after a run without error the caller takes it with [Runner.TakeDynamic],
-// and [Runner.End] releases those that were not taken. A closed done stops the
-// run between steps and between tiles of a step. An error is a [PartError].
-// However Run ends, by an error or a panic too, no buffer is left but those
-// results.
-// Run allocates nothing unless it fails, or sizes depend on data.
+// data: after a run without error the caller takes it with
+// [Runner.TakeDynamic], and [Runner.End] releases those that were not taken. A
+// closed done stops the run between steps and between tiles of a step. An error
+// is a [PartError]. However Run ends, by an error or a panic too, no buffer is
+// left but those results. Run allocates nothing unless it fails, or sizes
+// depend on data.
 func (r *Runner) Run(pool *compute.Pool, done <-chan struct{}, inputs, outputs [][]byte) error {
 	for _, o := range r.inputs {
 		*o.data = inputs[o.arg][o.offset : o.offset+o.size]

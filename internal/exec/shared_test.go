@@ -65,7 +65,8 @@ func TestPackShared(t *testing.T) {
 		if len(c.made) != 1 || c.found != i {
 			t.Errorf("store %d: got %d made and %d found, want one and %d", i, len(c.made), c.found, i)
 		}
-		// Bytes that could not be unloaded were moved, so that no bytes of the weights are in private memory.
+		// Bytes that could not be unloaded were moved, so that no bytes of the
+		// weights are in private memory.
 		private, size := s.InMemory()
 		if private != 0 || size < planOf(t, e).WeightBytes || size > planOf(t, e).WeightBytes+3*memory.Alignment {
 			t.Errorf("store %d: got %d private and %d shared bytes, want the %d promised, shared", i, private, size, planOf(t, e).WeightBytes)

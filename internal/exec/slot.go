@@ -6,10 +6,10 @@ import (
 	"github.com/tenure-go/tenure/memory"
 )
 
-// Slot owns the arena and the scratch of one concurrent run. They have the
-// size of the plan that runs: a smaller plan returns memory to the system, and a larger
-// one frees the old arena before it takes the new one. After [Slot.Reserve] they
-// have at least the reserved bytes.
+// Slot owns the arena and the scratch of one concurrent run. They have the size
+// of the plan that runs: a smaller plan returns memory to the system, and a
+// larger one frees the old arena before it takes the new one. After
+// [Slot.Reserve] they have at least the reserved bytes.
 type Slot struct {
 	arena, scratch *memory.Buffer
 	reserved       struct{ arena, scratch int64 }
@@ -56,8 +56,8 @@ func (s *Slot) Reserve(arena, scratch int64) error {
 	return s.resize(0, 0)
 }
 
-// resize makes arena and scratch have the given sizes, or the reserved ones where
-// these are larger.
+// resize makes arena and scratch have the given sizes, or the reserved ones
+// where these are larger.
 func (s *Slot) resize(arena, scratch int64) error {
 	if err := resize(&s.arena, max(arena, s.reserved.arena), memory.Activations); err != nil {
 		return err
@@ -84,8 +84,8 @@ func (s *Slot) Keep(epoch int, kept func(*Executable) bool) {
 // runner of one more is made of the tasks of another.
 const mostOfOne = 4
 
-// makeRoom drops the runner that was used the longest ago where there are as many
-// of the structure as may be.
+// makeRoom drops the runner that was used the longest ago where there are as
+// many of the structure as may be.
 func (s *Slot) makeRoom(of *structure) {
 	var oldest *Executable
 	n := 0

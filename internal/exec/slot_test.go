@@ -78,7 +78,8 @@ func TestStepLoopAllocatesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// The count is the whole process's, and the runtime's own goroutines may allocate during one try.
+		// The count is the whole process's, and the runtime's own goroutines
+		// may allocate during one try.
 		allocs := testing.AllocsPerRun(10, step)
 		for range 9 {
 			allocs = min(allocs, testing.AllocsPerRun(10, step))
@@ -220,7 +221,8 @@ func TestStopInsideAStep(t *testing.T) {
 	}
 }
 
-// TestWarmArenaIsResident finds every page of the arena in memory before the first run.
+// TestWarmArenaIsResident finds every page of the arena in memory before the
+// first run.
 func TestWarmArenaIsResident(t *testing.T) {
 	memorytest.Check(t)
 	e := compiled(t, steps, 1)

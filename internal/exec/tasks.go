@@ -63,8 +63,8 @@ func (e *Executable) bind(ts *tasks, k int, is func(i int) bool) error {
 	return nil
 }
 
-// bindAll makes the tasks those of the executable: bound tasks are refilled; the
-// others, and those that need another kernel for the sizes, are bound.
+// bindAll makes the tasks those of the executable: bound tasks are refilled;
+// the others, and those that need another kernel for the sizes, are bound.
 func (e *Executable) bindAll(ts *tasks) error {
 	ts.sigs.Set(e.types, ir.Known(e.weights))
 	for _, in := range e.code {

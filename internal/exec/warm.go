@@ -7,8 +7,9 @@ import (
 // pageBytes is how far apart bytes are touched: no system has smaller pages.
 const pageBytes = 4 << 10
 
-// Warm brings everything that the next run of e needs into memory: its runner, bound, and the pages of the slot's arena and scratch and
-// of the weights that its calls read. The arena stays that of e until another executable runs.
+// Warm brings everything that the next run of e needs into memory: its runner,
+// bound, and the pages of the slot's arena and scratch and of the weights that
+// its calls read. The arena stays that of e until another executable runs.
 func (s *Slot) Warm(e *Executable) error {
 	r, err := s.Runner(e)
 	if err != nil {
@@ -23,7 +24,8 @@ func (s *Slot) Warm(e *Executable) error {
 	return nil
 }
 
-// readConstants reads a byte of every page of the weights that the calls read, packed or as they are.
+// readConstants reads a byte of every page of the weights that the calls read,
+// packed or as they are.
 func (r *Runner) readConstants() {
 	sum := byte(0)
 	for k := range r.steps {

@@ -326,7 +326,8 @@ var absurd = map[string]absurdity{
 }
 
 func init() {
-	// One dimension or window that no machine holds, for what binds ahead of a run.
+	// One dimension or window that no machine holds, for what binds ahead of a
+	// run.
 	const long = 1 << 40
 	for name, build := range map[string]func(g *onnxtest.Graph){
 		"resize": func(g *onnxtest.Graph) {

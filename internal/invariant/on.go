@@ -26,8 +26,8 @@ func Here(skip int) Site {
 	return s
 }
 
-// String lists the frames, innermost first, as "function (file:line)", one per line, without those of the runtime and of
-// package testing.
+// String lists the frames, innermost first, as "function (file:line)", one per
+// line, without those of the runtime and of package testing.
 func (s Site) String() string {
 	if s.n == 0 {
 		return ""

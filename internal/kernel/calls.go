@@ -1,7 +1,8 @@
 package kernel
 
-// ConvTile has the arguments of the innermost loop of a convolution: sums of depth products, for n positions in two halves and one or two
-// vectors of channels.
+// ConvTile has the arguments of the innermost loop of a convolution: sums of
+// depth products, for n positions in two halves and one or two vectors of
+// channels.
 type ConvTile struct {
 	Offsets    *int32 // in bytes, from x: where each product's input lies for the first position
 	Depth      int
@@ -15,8 +16,9 @@ type ConvTile struct {
 	Add        int // not 0: add to sums, else overwrite
 }
 
-// ConvLeave has the arguments of the loop that transposes sums, of up to a vector of channels, into planes. It reads the sums of whole
-// vectors of positions.
+// ConvLeave has the arguments of the loop that transposes sums, of up to a
+// vector of channels, into planes. It reads the sums of whole vectors of
+// positions.
 type ConvLeave struct {
 	Sums         *float32
 	SumStep      int // bytes
@@ -30,8 +32,8 @@ type ConvLeave struct {
 	Low, High    float32
 }
 
-// ConvRowTile has the arguments of the innermost loop of a convolution by rows: sums of depth products, for n channels and one or two
-// vectors of positions.
+// ConvRowTile has the arguments of the innermost loop of a convolution by rows:
+// sums of depth products, for n channels and one or two vectors of positions.
 type ConvRowTile struct {
 	Offsets    *int32 // in bytes, from x
 	Depth      int
@@ -47,7 +49,8 @@ type ConvRowTile struct {
 	Low, High  float32
 }
 
-// WindowCall has the arguments of the loop over windows, which computes rows of outputs.
+// WindowCall has the arguments of the loop over windows, which computes rows of
+// outputs.
 type WindowCall struct {
 	Src          *float32 // of the first output; whole vectors are read
 	RowStep      int      // bytes from the source of a row to the next row's
@@ -73,7 +76,8 @@ const (
 	WindowMean                   // the sum times scale
 )
 
-// PadCall has the arguments of the loop that copies rows: fill, n elements, fill up to width. It writes whole vectors.
+// PadCall has the arguments of the loop that copies rows: fill, n elements,
+// fill up to width. It writes whole vectors.
 type PadCall struct {
 	Src                       *float32
 	SrcStep                   int // bytes

@@ -5,8 +5,9 @@ import (
 	"unsafe"
 )
 
-// Signed, Unsigned, Integer, Float and Number list the types that arithmetic is defined on. They name the predeclared types themselves,
-// not their kin (~), so that a slice of dtype.Float16 is not taken for one of uint16.
+// Signed, Unsigned, Integer, Float and Number list the types that arithmetic is
+// defined on. They name the predeclared types themselves, not their kin (~), so
+// that a slice of dtype.Float16 is not taken for one of uint16.
 type Signed interface {
 	int8 | int16 | int32 | int64
 }
@@ -27,7 +28,8 @@ type Number interface {
 	Integer | Float
 }
 
-// Index is the type of gather and scatter indices. A negative index counts from the end of its axis.
+// Index is the type of gather and scatter indices. A negative index counts from
+// the end of its axis.
 type Index interface {
 	int32 | int64
 }
@@ -40,14 +42,16 @@ type Word interface {
 	uint8 | uint16 | uint32 | uint64 | Word16
 }
 
-// View reads bytes as elements of T. The caller hands over whole, aligned elements.
+// View reads bytes as elements of T. The caller hands over whole, aligned
+// elements.
 func View[T any](b []byte) []T {
 	var zero T
 	size := int(unsafe.Sizeof(zero))
 	if len(b) == 0 {
 		return nil
 	}
-	// As a number, so that the bytes of a stack buffer do not escape into the panic's arguments.
+	// As a number, so that the bytes of a stack buffer do not escape into the
+	// panic's arguments.
 	if at := uintptr(unsafe.Pointer(unsafe.SliceData(b))); len(b)%size != 0 || at%unsafe.Alignof(zero) != 0 {
 		Bug("view: %d bytes at %#x are no whole aligned elements of %d bytes", len(b), at, size)
 	}

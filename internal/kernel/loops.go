@@ -7,9 +7,12 @@ import (
 	"github.com/tenure-go/tenure/dtype"
 )
 
-// Loop is a loop over whole groups of elements of one type. Run takes the addresses of the result and of up to three operands: rows, or one
-// element where the table says so. n counts groups, and is not 0. The zero Loop computes nothing. The kernel computes the rest of a row
-// element by element, to the same bits, except that a loop may take either of +0 and -0 for the larger.
+// Loop is a loop over whole groups of elements of one type. Run takes the
+// addresses of the result and of up to three operands: rows, or one element
+// where the table says so. n counts groups, and is not 0. The zero Loop
+// computes nothing. The kernel computes the rest of a row element by element,
+// to the same bits, except that a loop may take either of +0 and -0 for the
+// larger.
 type Loop struct {
 	Step int // elements of a group
 	Run  func(n int, dst, x, y, z *byte)
@@ -57,8 +60,9 @@ type ElementLoops struct {
 	Backwards  SizeLoops // the operand is given by its last element
 	Second     SizeLoops // every second element
 
-	// These transpose n squares, which lie one below the other in src and side by side in dst; steps count bytes. A square of words is as
-	// wide as a vector, the others have eight elements.
+	// These transpose n squares, which lie one below the other in src and side
+	// by side in dst; steps count bytes. A square of words is as wide as a
+	// vector, the others have eight elements.
 	TransposeWords  func(n int, dst, src *uint32, dstStep, srcStep int)
 	TransposeHalves func(n int, dst, src *uint16, dstStep, srcStep int)
 	TransposeBytes  func(n int, dst, src *uint8, dstStep, srcStep int)
@@ -78,7 +82,8 @@ type (
 	SizeLoops      [4]Loop       // by the logarithm of the size
 )
 
-// KindOf returns the number of an element type, -1 if there are no loops for it.
+// KindOf returns the number of an element type, -1 if there are no loops for
+// it.
 func KindOf(dt dtype.DType) int {
 	switch dt {
 	case dtype.F32:
@@ -108,13 +113,15 @@ func KindOf(dt dtype.DType) int {
 // Kind returns the number of the element type T.
 func Kind[T Number]() int { return KindOf(dtype.Of[T]()) }
 
-// Operand is an operand of a loop: the address of its first element, and the bytes from one element to the next, 0 for a single element.
+// Operand is an operand of a loop: the address of its first element, and the
+// bytes from one element to the next, 0 for a single element.
 type Operand struct {
 	At   *byte
 	Size int
 }
 
-// OperandOf returns the elements of x from index at on, or that element alone if step is 0.
+// OperandOf returns the elements of x from index at on, or that element alone
+// if step is 0.
 func OperandOf[T any](x []T, at, step int) Operand {
 	return Operand{(*byte)(unsafe.Pointer(&x[at])), step * int(unsafe.Sizeof(x[at]))}
 }
@@ -123,7 +130,8 @@ func (r *Operand) skip(elements int) {
 	r.At = (*byte)(unsafe.Add(unsafe.Pointer(r.At), elements*r.Size))
 }
 
-// Over computes the whole groups of n elements, and returns the number of elements in them.
+// Over computes the whole groups of n elements, and returns the number of
+// elements in them.
 func (l *Loop) Over(n int, dst, x, y, z Operand) int {
 	if l.Step == 0 || n < l.Step {
 		return 0
@@ -154,7 +162,8 @@ func (r *Run) Rest(n int) Run {
 	return left
 }
 
-// Form returns which operands are rows. It reports false if the result is not a row, or an operand neither a row nor one element.
+// Form returns which operands are rows. It reports false if the result is not a
+// row, or an operand neither a row nor one element.
 func (r *Run) Form() (form int, ok bool) {
 	switch [3]int(r.Step[:3]) {
 	case [3]int{1, 1, 1}:
@@ -167,8 +176,9 @@ func (r *Run) Form() (form int, ok bool) {
 	return 0, false
 }
 
-// Limits has memory for operands that assembly takes by address. The address of a local variable, passed through a function variable, would
-// cost an allocation.
+// Limits has memory for operands that assembly takes by address. The address of
+// a local variable, passed through a function variable, would cost an
+// allocation.
 var Limits = sync.Pool{New: func() any { return new([2]uint64) }}
 
 // Totals has memory for the groups that loops reduce to, for the same reason.

@@ -2,30 +2,35 @@ package kernel
 
 import "slices"
 
-// MaxRank limits the axes that remain of an iteration space after adjacent axes have been merged, and MaxOperands the strided operands of a
-// nest.
+// MaxRank limits the axes that remain of an iteration space after adjacent axes
+// have been merged, and MaxOperands the strided operands of a nest.
 const (
 	MaxRank     = 16
 	MaxOperands = 4
 )
 
-// Nest is the loop nest over the elements of up to MaxOperands strided operands. Strides and broadcasting (stride 0) are implemented here
-// only. By convention operand 0 is the output. Elements are numbered in row-major order of the iteration space, and a kernel computes a
-// range [lo, hi) of these numbers, so that workers may share 0..Elements() in any ranges.
+// Nest is the loop nest over the elements of up to MaxOperands strided
+// operands. Strides and broadcasting (stride 0) are implemented here only. By
+// convention operand 0 is the output. Elements are numbered in row-major order
+// of the iteration space, and a kernel computes a range [lo, hi) of these
+// numbers, so that workers may share 0..Elements() in any ranges.
 type Nest struct {
 	Axes     []NestAxis // outermost first; the last one is the inner loop
 	elements int
 	base     [MaxOperands]int
 }
 
-// NestAxis is an axis of a nest: its size, and its stride in each operand, in elements.
+// NestAxis is an axis of a nest: its size, and its stride in each operand, in
+// elements.
 type NestAxis struct {
 	Size   int
 	Stride [MaxOperands]int
 }
 
-// Prepare sets the iteration space size, outermost axis first, and one list of strides (in elements) per operand. Axes of size 1 are
-// dropped; adjacent axes that have one stride in every operand are merged. A nest may be prepared again, with other sizes.
+// Prepare sets the iteration space size, outermost axis first, and one list of
+// strides (in elements) per operand. Axes of size 1 are dropped; adjacent axes
+// that have one stride in every operand are merged. A nest may be prepared
+// again, with other sizes.
 func (n *Nest) Prepare(size []int, strides ...[]int) {
 	if len(strides) > MaxOperands {
 		Bug("nest: %d operands", len(strides))
@@ -54,7 +59,8 @@ func (n *Nest) Prepare(size []int, strides ...[]int) {
 	}
 }
 
-// continues reports whether one loop of outer.size*inner.size steps walks both axes.
+// continues reports whether one loop of outer.size*inner.size steps walks both
+// axes.
 func (outer NestAxis) continues(inner NestAxis) bool {
 	for op := range outer.Stride {
 		if outer.Stride[op] != inner.Size*inner.Stride[op] {
@@ -64,10 +70,12 @@ func (outer NestAxis) continues(inner NestAxis) bool {
 	return true
 }
 
-// SetBase sets the index of an operand's first element in its slice. It is 0 unless strides are negative or the operand is part of a slice.
+// SetBase sets the index of an operand's first element in its slice. It is 0
+// unless strides are negative or the operand is part of a slice.
 func (n *Nest) SetBase(operand, offset int) { n.base[operand] = offset }
 
-// IsRow reports whether the first three operands are rows without gaps that begin at the first elements of their slices.
+// IsRow reports whether the first three operands are rows without gaps that
+// begin at the first elements of their slices.
 func (n *Nest) IsRow() bool {
 	return len(n.Axes) == 1 && n.base == [MaxOperands]int{} && [3]int(n.Axes[0].Stride[:3]) == [3]int{1, 1, 1}
 }
@@ -93,7 +101,8 @@ type Run struct {
 // EvenRun is a run over contiguous operands.
 func EvenRun(n int) Run { return Run{N: n, Step: [MaxOperands]int{1, 1, 1, 1}} }
 
-// cursor walks a range of a nest run by run. It stays on the stack of the kernel that uses it.
+// cursor walks a range of a nest run by run. It stays on the stack of the
+// kernel that uses it.
 type cursor struct {
 	Run
 

@@ -1,7 +1,8 @@
 package kernel
 
-// UnaryOp is an elementwise function of one operand, with up to two scalar parameters a and b. All may run in place. They are declared in
-// package internal/elementwise; Identity is the first.
+// UnaryOp is an elementwise function of one operand, with up to two scalar
+// parameters a and b. All may run in place. They are declared in package
+// internal/elementwise; Identity is the first.
 type UnaryOp uint8
 
 func (op UnaryOp) String() string { return unaryNames[op] }
@@ -15,7 +16,8 @@ func UnaryOps() []UnaryOp {
 	return all
 }
 
-// BinaryOp is an elementwise function of two operands of one type. Where an operand has the output's shape it may be the output.
+// BinaryOp is an elementwise function of two operands of one type. Where an
+// operand has the output's shape it may be the output.
 type BinaryOp uint8
 
 func (op BinaryOp) String() string { return binaryNames[op] }
@@ -29,8 +31,10 @@ func BinaryOps() []BinaryOp {
 	return all
 }
 
-// PredicateOp is an elementwise test of two operands; And, Or and Xor count operands that are not 0 as true. Its result, like every bool tensor
-// here, is one byte per element: 0 is false, any other value is true, and what kernels write is 0 or 1.
+// PredicateOp is an elementwise test of two operands; And, Or and Xor count
+// operands that are not 0 as true. Its result, like every bool tensor here, is
+// one byte per element: 0 is false, any other value is true, and what kernels
+// write is 0 or 1.
 type PredicateOp uint8
 
 func (op PredicateOp) String() string { return predicateNames[op] }

@@ -78,11 +78,13 @@ func (l *RowST) Run(dst, x []float32, s, t float32) {
 	f.Run(dst, x, s, t)
 }
 
-// SumElements is how much of a row is added up in float32 before the sum is added to one in float64: each lane of a vector adds up
-// a hundredth of it or less.
+// SumElements is how much of a row is added up in float32 before the sum is
+// added to one in float64: each lane of a vector adds up a hundredth of it or
+// less.
 const SumElements = 4 << 10
 
-// IsWhole reports whether rows of n elements can be written past the caches as they are.
+// IsWhole reports whether rows of n elements can be written past the caches as
+// they are.
 func IsWhole(v *Variant, dst []float32, n int) bool {
 	return (int(uintptr(unsafe.Pointer(unsafe.SliceData(dst))))|4*n)%v.Rows.Bytes == 0
 }

@@ -1,13 +1,17 @@
 package kernel
 
-// Variant is a table of the innermost loops of the kernels for one set of instructions, with the sizes that these loops need. Package x86
-// has the variants of its architecture, written by the generator; Portable has no loops.
+// Variant is a table of the innermost loops of the kernels for one set of
+// instructions, with the sizes that these loops need. Package x86 has the
+// variants of its architecture, written by the generator; Portable has no
+// loops.
 //
-// A loop takes addresses and counts, and checks nothing. It reads and writes whole rows, or as many whole groups or vectors as its field
-// says. Where a loop is nil, the kernel uses its own loop in Go.
+// A loop takes addresses and counts, and checks nothing. It reads and writes
+// whole rows, or as many whole groups or vectors as its field says. Where a
+// loop is nil, the kernel uses its own loop in Go.
 //
-// A variant never changes. Any number of goroutines may use it, and several variants may be used side by side. Prepared specs and packed
-// weights are for the variant that prepared or packed them.
+// A variant never changes. Any number of goroutines may use it, and several
+// variants may be used side by side. Prepared specs and packed weights are for
+// the variant that prepared or packed them.
 type Variant struct {
 	Name       string
 	Rows       RowLoops
@@ -26,27 +30,31 @@ var Portable = &Variant{
 	Compressed: CompressedLoops{Lanes: PortableExpandLanes},
 }
 
-// AsmElements is the number of elements that one call of assembly computes at most. Assembly cannot be preempted, and a garbage collection
-// waits for it: a call must not take longer than some ten microseconds.
+// AsmElements is the number of elements that one call of assembly computes at
+// most. Assembly cannot be preempted, and a garbage collection waits for it: a
+// call must not take longer than some ten microseconds.
 const AsmElements = 16 << 10
 
 // RowLoops are loops over rows of float32.
 type RowLoops struct {
 	Bytes int // size of a vector; 0 if there are no loops
 
-	// Elementwise functions: of one operand, with one and two scalars; of two operands, of which one may be a scalar.
+	// Elementwise functions: of one operand, with one and two scalars; of two
+	// operands, of which one may be a scalar.
 	Unary              UnaryRows
 	UnaryS             UnaryRowsS
 	UnaryST            UnaryRowsST
 	BinaryVV           BinaryRows
 	BinaryVS, BinarySV BinaryRowsS
 
-	// Powers. A variant that has them also has Mul of BinaryVV, Div of BinarySV, Min and the square root.
+	// Powers. A variant that has them also has Mul of BinaryVV, Div of
+	// BinarySV, Min and the square root.
 	Cube          RowFunc // x^3
 	ThreeQuarters RowFunc // x^(3/4), for positive numbers
 
-	// UnaryStream has loops that write past the caches, for functions that take longer to compute than to store. dst begins at a multiple of
-	// a vector's size.
+	// UnaryStream has loops that write past the caches, for functions that take
+	// longer to compute than to store. dst begins at a multiple of a vector's
+	// size.
 	UnaryStream UnaryStreams
 
 	Sum     func(n int, x *float32) float64            // of x[i]
@@ -54,18 +62,21 @@ type RowLoops struct {
 	Max     func(n int, x *float32, s float32) float32 // of s and x[i]; NaN if one of x[i] is
 	Min     func(n int, x *float32, s float32) float32
 
-	// Softmax. A variant has all of them, with Max and with Mul and Sub of BinaryVS, or none.
+	// Softmax. A variant has all of them, with Max and with Mul and Sub of
+	// BinaryVS, or none.
 	SoftmaxRow    RowFunc                                         // exp(x[i]) / sum(exp(x[j])); n is not 0
 	ExpSum        func(n int, dst, x *float32, s float32) float32 // exp(x[i]-s), and their sum
 	ExpOnlySum    func(n int, x *float32, s float32) float32      // the sum alone
 	ExpScale      RowFuncST                                       // exp(x[i]-s) * t
 	ExpSumColumns func(n int, dst, x, peak, sum *float32)         // exp(x[i]-peak[i]), which is added to sum[i]
 
-	// SoftmaxNext sets dst[i] = from[i]*t and to[i] = exp(x[i]-s), whose sum is sum; top is the Largest of later[i].
+	// SoftmaxNext sets dst[i] = from[i]*t and to[i] = exp(x[i]-s), whose sum is
+	// sum; top is the Largest of later[i].
 	SoftmaxNext, SoftmaxNextStream func(n int, dst, from, to, x, later *float32, s, t float32) (top, sum float32)
 
-	// Normalisations. A variant has all of them or none. Deviations adds up x[i]-s and its square; DeviationsAhead also prefetches the row
-	// after the next one.
+	// Normalisations. A variant has all of them or none. Deviations adds up
+	// x[i]-s and its square; DeviationsAhead also prefetches the row after the
+	// next one.
 	Deviations, DeviationsAhead func(n int, x *float32, s float32) (sum, squares float32)
 	NormScale                   func(n int, dst, x, y *float32, s, t float32)    // (x[i]-s) * t * y[i]
 	NormBias, NormBiasStream    func(n int, dst, x, y, z *float32, s, t float32) // (x[i]-s) * t * y[i] + z[i]
@@ -93,8 +104,10 @@ type (
 // longRow is the length from which rows tend to come from memory.
 const longRow = 1 << 10
 
-// A loop in two forms. Long is for rows of longRow elements or more, which tend to come from memory: vectors of 64 bytes are read from
-// memory more slowly than vectors of 32, and reading takes most of the time of functions of a few instructions.
+// A loop in two forms. Long is for rows of longRow elements or more, which tend
+// to come from memory: vectors of 64 bytes are read from memory more slowly
+// than vectors of 32, and reading takes most of the time of functions of a few
+// instructions.
 type (
 	Row   struct{ Short, Long RowFunc }
 	Row2  struct{ Short, Long RowFunc2 }
@@ -125,9 +138,11 @@ type GemmLoops struct {
 }
 
 type (
-	// GemmTile computes a tile of C, of which nr columns are stored: the product of rows of a, lda apart, and the panel b of depth rows. It
-	// adds the rows at from, unless from is nil, and then replaces negative results by zero if relu is set. It may prefetch rows from next
-	// on, step apart. Distances are in bytes.
+	// GemmTile computes a tile of C, of which nr columns are stored: the
+	// product of rows of a, lda apart, and the panel b of depth rows. It adds
+	// the rows at from, unless from is nil, and then replaces negative results
+	// by zero if relu is set. It may prefetch rows from next on, step apart.
+	// Distances are in bytes.
 	GemmTile func(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, next *float32, step int, from *float32, ldfrom int, relu bool)
 
 	// GemmPacking is GemmTile that packs the panel b from rows of src.
@@ -152,25 +167,29 @@ type ByteLoops struct {
 	DequantizeU8, DequantizeI8 func(n int, dst *float32, x *byte, scale float32, zero int32)
 }
 
-// ByteTile computes a tile of sums of products of depth groups of unsigned a and signed b, of which nr columns are stored, and adds the rows
-// at from. Distances are in bytes.
+// ByteTile computes a tile of sums of products of depth groups of unsigned a
+// and signed b, of which nr columns are stored, and adds the rows at from.
+// Distances are in bytes.
 type ByteTile func(depth int, a *byte, lda int, b *byte, c *int32, ldc int, nr int, from *int32, ldfrom int)
 
-// ConvLoops are the loops of float32 convolutions and pools. Arguments are passed by value: passed by address they would be on the heap.
+// ConvLoops are the loops of float32 convolutions and pools. Arguments are
+// passed by value: passed by address they would be on the heap.
 type ConvLoops struct {
 	Lanes      int // elements of a vector: whole vectors are read and written
 	PatchWidth int // columns of a panel of patches
 
-	// Patches packs one tap of neighbouring patches: for each of some rows of some planes, a piece of the row, which may extend beyond its
-	// ends.
+	// Patches packs one tap of neighbouring patches: for each of some rows of
+	// some planes, a piece of the row, which may extend beyond its ends.
 	Patches func(planes, rows int, dst *float32, step int, src *float32, at, rowStep, planeStep, lo, hi, n int)
 
-	// Tiles computes n positions, at most Positions, and a vector or two of channels. Leave transposes the sums into planes.
+	// Tiles computes n positions, at most Positions, and a vector or two of
+	// channels. Leave transposes the sums into planes.
 	Tiles     func(call ConvTile, vectors, n int)
 	Leave     func(call ConvLeave)
 	Positions int
 
-	// RowTiles computes n channels, at most Channels, and a vector or two of positions.
+	// RowTiles computes n channels, at most Channels, and a vector or two of
+	// positions.
 	RowTiles func(call ConvRowTile, vectors, n int)
 	Channels int
 
@@ -184,13 +203,15 @@ type CompressedLoops struct {
 	Expand func(vectors int, dst *float32, src *byte, table ExpandTable)
 }
 
-// ExpandTable has every exponent twice, shifted to its place in a float, so that the highest bit of an index has no effect.
+// ExpandTable has every exponent twice, shifted to its place in a float, so
+// that the highest bit of an index has no effect.
 type ExpandTable [2 * ExponentCodes]uint32
 
 // ExponentCodes is the number of exponents that have a code.
 const ExponentCodes = 8
 
-// Sizes of the portable variant: columns of a panel, and floats of a vector of compressed ones.
+// Sizes of the portable variant: columns of a panel, and floats of a vector of
+// compressed ones.
 const (
 	PortableNR          = 8
 	PortableExpandLanes = 8

@@ -11,7 +11,8 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// SharedRoot returns the folder of the optional test data: $TENURE_SHARED, or "shared" beside the module. It need not exist.
+// SharedRoot returns the folder of the optional test data: $TENURE_SHARED, or
+// "shared" beside the module. It need not exist.
 func SharedRoot() string {
 	if root := os.Getenv("TENURE_SHARED"); root != "" {
 		return root

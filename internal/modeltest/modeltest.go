@@ -1,11 +1,13 @@
-// Package modeltest is what tests of whole models share: it loads models, runs them, makes tensors, and compares results.
+// Package modeltest is what tests of whole models share: it loads models, runs
+// them, makes tensors, and compares results.
 //
 //	s := modeltest.SessionOf(t, file)
 //	out := modeltest.Run(t, s, tenure.Inputs{"x": modeltest.Of(t, data, 2, 4)})
 //	got := modeltest.Values(t, out["y"])
 //
-// Sessions and tensors that its functions make belong to the test and are released when it ends. The functions fail the test instead of
-// returning errors, and may be called from the goroutine of the test only.
+// Sessions and tensors that its functions make belong to the test and are
+// released when it ends. The functions fail the test instead of returning
+// errors, and may be called from the goroutine of the test only.
 package modeltest
 
 import (
@@ -22,13 +24,15 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// TB is a test, a benchmark, or one try of a drawn test. What the functions of this package make for it is released when it ends, in reverse order.
+// TB is a test, a benchmark, or one try of a drawn test. What the functions of
+// this package make for it is released when it ends, in reverse order.
 type TB interface {
 	rapid.TB
 	Cleanup(f func())
 }
 
-// Root returns the folder of the module: that of go.mod, around the folder in which the test runs.
+// Root returns the folder of the module: that of go.mod, around the folder in
+// which the test runs.
 func Root() string {
 	dir, err := os.Getwd()
 	for err == nil {
@@ -43,7 +47,8 @@ func Root() string {
 	panic("modeltest: no go.mod around the folder of the test")
 }
 
-// Load loads the model of a file until the test ends. A relative path starts in the module's folder.
+// Load loads the model of a file until the test ends. A relative path starts in
+// the module's folder.
 func Load(t TB, name string, opts ...tenure.Option) *tenure.Model {
 	t.Helper()
 	if !filepath.IsAbs(name) {
@@ -80,14 +85,16 @@ func Session(t TB, m *tenure.Model, opts ...tenure.SessionOption) *tenure.Sessio
 	return s
 }
 
-// SessionOf makes a session of the model in file, until the test ends; then nothing may be left behind.
+// SessionOf makes a session of the model in file, until the test ends; then
+// nothing may be left behind.
 func SessionOf(t testing.TB, file []byte, opts ...tenure.SessionOption) *tenure.Session {
 	t.Helper()
 	memorytest.Check(t)
 	return Session(t, LoadBytes(t, file), opts...)
 }
 
-// Run runs a session. The outputs are released when the test ends; a test may release them earlier.
+// Run runs a session. The outputs are released when the test ends; a test may
+// release them earlier.
 func Run(t TB, s *tenure.Session, in tenure.Inputs, opts ...tenure.RunOption) tenure.Outputs {
 	t.Helper()
 	out, err := s.Run(context.Background(), in, opts...)

@@ -304,7 +304,8 @@ func place(pairs ...string) (entries []wire.Entry) {
 	return entries
 }
 
-// link makes a symbolic link and holds it to lead somewhere: not every system that makes links follows them.
+// link makes a symbolic link and holds it to lead somewhere: not every system
+// that makes links follows them.
 func link(target, path string) error {
 	if err := os.Symlink(target, path); err != nil {
 		return err

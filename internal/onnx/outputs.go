@@ -14,8 +14,9 @@ import (
 // ErrNoValue is the error of a requested output that is no value of the model.
 var ErrNoValue = errors.New("no value of the model")
 
-// choose makes the values of the given names the outputs of a graph, in that order, and drops the nodes that nothing of them needs. It
-// returns how many nodes it has dropped.
+// choose makes the values of the given names the outputs of a graph, in that
+// order, and drops the nodes that nothing of them needs. It returns how many
+// nodes it has dropped.
 func choose(g *wire.Graph, names []string) (dropped int, err error) {
 	if err := CheckChosen(names, slices.Values(valueNames(g))); err != nil {
 		return 0, err
@@ -67,7 +68,8 @@ func markRead(needed map[string]bool, n *wire.Node) {
 	}
 }
 
-// valueNames lists the values of a graph that outputs can be: those of its subgraphs exist only while these run.
+// valueNames lists the values of a graph that outputs can be: those of its
+// subgraphs exist only while these run.
 func valueNames(g *wire.Graph) []string {
 	var names []string
 	for i := range g.Inputs {
@@ -82,8 +84,9 @@ func valueNames(g *wire.Graph) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }
 
-// CheckChosen returns an error unless the names are names of values, each named once. It lists values of similar names for one that is
-// none, and is of kind ErrNoValue then.
+// CheckChosen returns an error unless the names are names of values, each named
+// once. It lists values of similar names for one that is none, and is of kind
+// ErrNoValue then.
 func CheckChosen(names []string, values func(func(string) bool)) error {
 	if len(names) == 0 {
 		return fmt.Errorf("outputs: got no name, want one or more: %w", ErrNoValue)
@@ -125,8 +128,9 @@ func suggestion(name string, known map[string]bool) string {
 	return ", want one such as " + strings.Join(near, ", ")
 }
 
-// difference returns how far apart two names are: the number of characters to insert, delete or replace, where those around a name that
-// contains the other count little, and upper and lower case are the same.
+// difference returns how far apart two names are: the number of characters to
+// insert, delete or replace, where those around a name that contains the other
+// count little, and upper and lower case are the same.
 func difference(a, b string) int {
 	const most = 256 // bytes that are compared: names of graphs can be long
 	a, b = strings.ToLower(a[:min(len(a), most)]), strings.ToLower(b[:min(len(b), most)])

@@ -1,4 +1,5 @@
-// Package onnxtest writes ONNX files for tests: files that no exporter would write, or that are too large for the repository.
+// Package onnxtest writes ONNX files for tests: files that no exporter would
+// write, or that are too large for the repository.
 //
 //	var g onnxtest.Graph
 //	g.Input("x", onnxtest.F32, 2, 4)
@@ -15,7 +16,8 @@ import (
 	"strings"
 )
 
-// Message is the encoding of a protobuf message, as far as it is written. Its methods append a field and return the longer message.
+// Message is the encoding of a protobuf message, as far as it is written. Its
+// methods append a field and return the longer message.
 type Message []byte
 
 // Varint appends an integer.
@@ -111,7 +113,8 @@ func Subgraph(name string, g *Graph) Message {
 	return Message(nil).Text(1, name).Bytes(6, g.Encode()).Varint(20, 5)
 }
 
-// ValueInfo encodes the name and type of an input or output: dims are sizes or symbols, "" for unknown.
+// ValueInfo encodes the name and type of an input or output: dims are sizes or
+// symbols, "" for unknown.
 func ValueInfo(name string, elem int64, dims ...any) Message {
 	var shape Message
 	for _, d := range dims {

@@ -5,9 +5,11 @@
 //		...
 //	}
 //
-// An operator stands here once, in its family's file, and several tests find it: op/optest holds it to its declarations and to the results
-// that a case wants, refills tasks between sizes, and internal/ortdiff compares it with ONNX Runtime. The results are computed by the
-// slow functions of internal/kernel/ref, never by the kernels.
+// An operator stands here once, in its family's file, and several tests find
+// it: op/optest holds it to its declarations and to the results that a case
+// wants, refills tasks between sizes, and internal/ortdiff compares it with
+// ONNX Runtime. The results are computed by the slow functions of
+// internal/kernel/ref, never by the kernels.
 //
 // # Memory
 //

@@ -58,7 +58,8 @@ func triluCase[T dtype.Element](x, diagonal optest.Operand, pairs ...any) optest
 	return c
 }
 
-// cumCase adds up or multiplies along an axis of x. Its numbers are small enough for sums in any order of types with enough bits.
+// cumCase adds up or multiplies along an axis of x. Its numbers are small
+// enough for sums in any order of types with enough bits.
 func cumCase[T number](product bool, x optest.Operand, axis int64, pairs ...any) optest.Case {
 	c := optest.Case{Args: args{x, one(axis)}, Attrs: attr(pairs...), Within: 1e-6}
 	on := map[any]bool{}
@@ -72,7 +73,8 @@ func cumCase[T number](product bool, x optest.Operand, axis int64, pairs ...any)
 	return c
 }
 
-// oneHotCase expands indices, whose numbers at has, along an axis of the given depth.
+// oneHotCase expands indices, whose numbers at has, along an axis of the given
+// depth.
 func oneHotCase[T dtype.Element](at []int64, indices optest.Operand, depth int64, values []T, pairs ...any) optest.Case {
 	c := optest.Case{Args: args{indices, one(depth), optest.Of(values, 2)}, Attrs: attr(pairs...)}
 	sizes := indices.Shape.Sizes()

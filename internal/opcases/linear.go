@@ -24,7 +24,8 @@ func productCases() map[string][]optest.Case {
 	}
 }
 
-// withoutAddend is a gemm whose beta is 0: its addend of such numbers, in these sizes, is not read.
+// withoutAddend is a gemm whose beta is 0: its addend of such numbers, in these
+// sizes, is not read.
 func withoutAddend[T float32 | float64](v T, sizes ...int) optest.Case {
 	n := 1
 	for _, size := range sizes {

@@ -155,7 +155,8 @@ func init() {
 	tolerances["Mean"] = tolerance{4, 4, 0, "half precision is rounded after each term by ONNX Runtime"}
 }
 
-// pair adds two operands that broadcast. Where the second one divides, no integer in it is 0.
+// pair adds two operands that broadcast. Where the second one divides, no
+// integer in it is 0.
 func (d *drawer) pair(dt dtype.DType, divides bool) {
 	dims := d.dims(0, 4)
 	a, b := d.broadcast(dims), d.broadcast(dims)
@@ -179,7 +180,8 @@ func (d *drawer) pair(dt dtype.DType, divides bool) {
 	d.with(dt, b, encodeInts(dt, list...))
 }
 
-// oneSided draws a second operand as opset 6 repeats it: some axes of the first one, from an axis on.
+// oneSided draws a second operand as opset 6 repeats it: some axes of the first
+// one, from an axis on.
 func (d *drawer) oneSided(dims []int) []int {
 	if len(dims) == 0 || d.chance(0.4) {
 		return clone(dims)

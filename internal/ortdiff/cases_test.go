@@ -14,7 +14,8 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// generatorOf returns what draws models of an operator: its generator, or one that draws from its cases; nil if it has neither.
+// generatorOf returns what draws models of an operator: its generator, or one
+// that draws from its cases; nil if it has neither.
 func generatorOf(s onnx.Support) func(*drawer) {
 	if draw := generators[s.Name]; draw != nil {
 		return draw
@@ -22,8 +23,9 @@ func generatorOf(s onnx.Support) func(*drawer) {
 	return fromCases(s)
 }
 
-// fromCases returns what draws models from the cases of the operator that s becomes. Operands that stand for any numbers get other numbers,
-// and other sizes where the shape rule allows; operands with given values keep these.
+// fromCases returns what draws models from the cases of the operator that s
+// becomes. Operands that stand for any numbers get other numbers, and other
+// sizes where the shape rule allows; operands with given values keep these.
 func fromCases(s onnx.Support) func(*drawer) {
 	def := op.Builtin().Lookup(s.Operator)
 	if def == nil || !s.Numbers {
@@ -85,8 +87,9 @@ func isSmall(c optest.Case) bool {
 	return n < 1<<12
 }
 
-// resized draws the sizes of the operands of a case: in half of the models those of the case, and else with one size replaced wherever it
-// stands, if the operands with given values keep theirs and the shape rule allows it.
+// resized draws the sizes of the operands of a case: in half of the models
+// those of the case, and else with one size replaced wherever it stands, if the
+// operands with given values keep theirs and the shape rule allows it.
 func (d *drawer) resized(def *op.Def, c optest.Case) [][]int {
 	was, all := make([][]int, len(c.Args)), []int{}
 	for i, a := range c.Args {
@@ -127,8 +130,10 @@ func (d *drawer) resized(def *op.Def, c optest.Case) [][]int {
 	return sizes
 }
 
-// TestCases compares models drawn from the cases of every operator, whether or not it has a generator, in an opset that ONNX Runtime runs.
-// NaN, infinities and extreme numbers are left to the generators, which know what an operator makes of them.
+// TestCases compares models drawn from the cases of every operator, whether or
+// not it has a generator, in an opset that ONNX Runtime runs. NaN, infinities
+// and extreme numbers are left to the generators, which know what an operator
+// makes of them.
 func TestCases(t *testing.T) {
 	memorytest.Check(t)
 	ref := &reference{python: python(t, "onnxruntime")}

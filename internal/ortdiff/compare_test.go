@@ -8,7 +8,8 @@ import (
 	"github.com/tenure-go/tenure/dtype"
 )
 
-// tolerance says how far results may be apart. The unit of the first two is the distance from 1 to the next number of the type.
+// tolerance says how far results may be apart. The unit of the first two is the
+// distance from 1 to the next number of the type.
 type tolerance struct {
 	rel   float64 // of the larger one of the two
 	abs   float64 // of the largest finite number among operands and results, and 1

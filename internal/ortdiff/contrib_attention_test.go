@@ -41,7 +41,8 @@ func contribAttention(ms func(string, tolerance, func(*drawer)), sums tolerance)
 			d.attr("is_packed_batching", 0)
 		}
 	})
-	// scores draws the attributes that scores depend on; past keys count among the keys.
+	// scores draws the attributes that scores depend on; past keys count among
+	// the keys.
 	scores := func(d *drawer) {
 		if d.chance(0.3) {
 			d.attr("scale", 0.7)
@@ -108,7 +109,8 @@ func contribAttention(ms func(string, tolerance, func(*drawer)), sums tolerance)
 	})
 }
 
-// flags draws so many numbers of which 0 means no, and now and then a negative one too.
+// flags draws so many numbers of which 0 means no, and now and then a negative
+// one too.
 func (d *drawer) flags(n int) []byte {
 	list := make([]int64, n)
 	for i := range list {
@@ -117,7 +119,8 @@ func (d *drawer) flags(n int) []byte {
 	return encodeInts(dtype.I32, list...)
 }
 
-// keyMask adds a mask of keys in one of its forms, or leaves it out. A sample may have no key that counts.
+// keyMask adds a mask of keys in one of its forms, or leaves it out. A sample
+// may have no key that counts.
 func (d *drawer) keyMask(batch, queries, keys int, pairs bool) {
 	limits := func(n int) []byte {
 		list := make([]int64, n)

@@ -311,7 +311,8 @@ func (d *drawer) quantizedBy(dt dtype.DType, dims []int) {
 	d.in(dt, each...)
 }
 
-// sumOfConv adds the operand that is added to a convolution: it has the sizes of the result.
+// sumOfConv adds the operand that is added to a convolution: it has the sizes
+// of the result.
 func (d *drawer) sumOfConv() {
 	x, w := d.m.operand(0).dims, d.m.operand(1).dims
 	for len(d.n.in) < 3 {

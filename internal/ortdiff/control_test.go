@@ -4,7 +4,8 @@ import (
 	"github.com/tenure-go/tenure/dtype"
 )
 
-// body makes a nested graph of nodes in a chain: the first output of each is the first operand of the next one.
+// body makes a nested graph of nodes in a chain: the first output of each is
+// the first operand of the next one.
 func body(params []typed, outputs []string, nodes ...*node) *graph {
 	g := &graph{params: params, nodes: nodes}
 	for _, name := range outputs {
@@ -88,7 +89,8 @@ func init() {
 	sequences()
 }
 
-// sequences are drawn as models of several nodes: a sequence is no input and no output here.
+// sequences are drawn as models of several nodes: a sequence is no input and no
+// output here.
 func sequences() {
 	list := func(d *drawer, n int) (dt dtype.DType, dims []int, parts []string) {
 		dt, dims = pick(d, dtype.F32, dtype.I64), full(d.dims(1, 3))

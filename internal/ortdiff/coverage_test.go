@@ -41,7 +41,8 @@ func schemas(t *testing.T) map[string]schema {
 	return all
 }
 
-// TestSchemas holds the file to the ONNX Runtime that is installed, if it is the version of which the file was written.
+// TestSchemas holds the file to the ONNX Runtime that is installed, if it is
+// the version of which the file was written.
 func TestSchemas(t *testing.T) {
 	want, err := os.ReadFile(filepath.Join("testdata", "attributes.txt"))
 	if err != nil {
@@ -60,7 +61,8 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-// drawn counts attributes with their values, and operands by their place, in the models of an operator.
+// drawn counts attributes with their values, and operands by their place, in
+// the models of an operator.
 type drawn struct {
 	attributes map[string]map[string]bool
 	without    map[string]bool // attributes that some model left to its default
@@ -113,8 +115,8 @@ func (d *drawn) nodes(list []*node, name string) {
 	}
 }
 
-// TestEverythingIsDrawn holds the generators against the schemas: an operand or an attribute that no model has is in undrawnParts, with
-// the reason.
+// TestEverythingIsDrawn holds the generators against the schemas: an operand or
+// an attribute that no model has is in undrawnParts, with the reason.
 func TestEverythingIsDrawn(t *testing.T) {
 	all := schemas(t)
 	excused := map[string]bool{}

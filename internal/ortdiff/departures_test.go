@@ -8,7 +8,8 @@ import (
 	"github.com/tenure-go/tenure/dtype"
 )
 
-// departure is an accepted difference: ONNX Runtime departs from the specification, or the specification leaves it open.
+// departure is an accepted difference: ONNX Runtime departs from the
+// specification, or the specification leaves it open.
 type departure struct {
 	ops  []string
 	why  string
@@ -287,7 +288,8 @@ var departures = []departure{
 		}},
 }
 
-// same reports whether a window pads itself so that there is a result for each stride.
+// same reports whether a window pads itself so that there is a result for each
+// stride.
 func (m *model) same() bool {
 	auto, _ := m.node().get("auto_pad").(string)
 	return strings.HasPrefix(auto, "SAME")
@@ -316,7 +318,8 @@ func (m *model) leaps() bool {
 	return false
 }
 
-// hardlyDiffers reports whether the elements of a group of channels are nearly one number.
+// hardlyDiffers reports whether the elements of a group of channels are nearly
+// one number.
 func (m *model) hardlyDiffers() bool {
 	x := m.operand(0)
 	groups, ok := m.node().get("num_groups").(int64)
@@ -345,7 +348,8 @@ func dilated(n *node) bool {
 	return false
 }
 
-// resized lists the axes that the operands of a Resize name: their sizes, and the given scale or size.
+// resized lists the axes that the operands of a Resize name: their sizes, and
+// the given scale or size.
 func (m *model) resized(each func(in int, scale float64, out int)) {
 	dims := m.operand(0).dims
 	axes, named := m.node().get("axes").([]int64)
@@ -377,8 +381,9 @@ func (m *model) keepsSize() bool {
 	return keeps
 }
 
-// tied reports whether a result of a nearest Resize lies so near to the middle between two elements, or to an element where it rounds
-// up or down, that a rounding error decides.
+// tied reports whether a result of a nearest Resize lies so near to the middle
+// between two elements, or to an element where it rounds up or down, that a
+// rounding error decides.
 func (m *model) tied() bool {
 	tie := false
 	m.resized(func(in int, _ float64, _ int) {

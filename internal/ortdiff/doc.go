@@ -1,24 +1,29 @@
-// Package ortdiff compares every operator with ONNX Runtime, which its tests run in a Python process beside them. The package
-// itself is empty.
+// Package ortdiff compares every operator with ONNX Runtime, which its tests
+// run in a Python process beside them. The package itself is empty.
 //
-// A test draws small models of one operator, with attributes, types, shapes and values that the specification allows,
-// runs each on both, and compares the results: the same types and shapes, values within the tolerance of the operator
-// (tolerances), NaN in the same places. Tenure runs each model three times, borrowing the inputs, with the inputs given up, and
-// call by call with package eager: these agree bit for bit. Where ONNX Runtime departs from the specification a row of the table
-// departures says how, and the test looks away. An operator without a generator of its own is drawn from its cases in
+// A test draws small models of one operator, with attributes, types, shapes and
+// values that the specification allows, runs each on both, and compares the
+// results: the same types and shapes, values within the tolerance of the
+// operator (tolerances), NaN in the same places. Tenure runs each model three
+// times, borrowing the inputs, with the inputs given up, and call by call with
+// package eager: these agree bit for bit. Where ONNX Runtime departs from the
+// specification a row of the table departures says how, and the test looks
+// away. An operator without a generator of its own is drawn from its cases in
 // internal/opcases, and TestCases draws every operator from these.
 //
-// TestPublicCases opens the dimensions of the public test cases, TestModelsAtSizes takes models of the optional test data that have
-// open ones: each is loaded once and runs at its own sizes and at others, in mixed order, so that instances of structures are compared too.
+// TestPublicCases opens the dimensions of the public test cases,
+// TestModelsAtSizes takes models of the optional test data that have open ones:
+// each is loaded once and runs at its own sizes and at others, in mixed order,
+// so that instances of structures are compared too.
 //
 //	go test ./internal/ortdiff                          # some models of every operator
 //	go test ./internal/ortdiff -models 5000 -v          # more of them
 //	go test ./internal/ortdiff -models 5000 -run TestOperators/Resize -from 17
 //	go test ./internal/ortdiff -run TestPublicCases -public 0 -v # every public case, with counts
 //
-// A model that fails is drawn again in smaller sizes until a small one fails too, and is printed as text with the numbers
-// (-from) that draw it again.
+// A model that fails is drawn again in smaller sizes until a small one fails
+// too, and is printed as text with the numbers (-from) that draw it again.
 //
-// Tensors belong to the test that makes them. The tests of one process share no state but the Python processes, one per test
-// that runs at a time.
+// Tensors belong to the test that makes them. The tests of one process share no
+// state but the Python processes, one per test that runs at a time.
 package ortdiff

@@ -14,7 +14,8 @@ const (
 	mlDomain      = "ai.onnx.ml"
 )
 
-// drawer draws one model. Everything that it draws comes from its random numbers and depends on nothing else.
+// drawer draws one model. Everything that it draws comes from its random
+// numbers and depends on nothing else.
 type drawer struct {
 	*rand.Rand
 	size    int  // no dimension drawn is larger
@@ -194,7 +195,8 @@ func (d *drawer) ints(list ...int64) *value {
 // skip leaves an operand out.
 func (d *drawer) skip() { d.n.in = append(d.n.in, "") }
 
-// optional adds an operand of these sizes, or leaves it out. The end of the list is cut by outs.
+// optional adds an operand of these sizes, or leaves it out. The end of the
+// list is cut by outs.
 func (d *drawer) optional(p float64, dt dtype.DType, dims ...int) *value {
 	if d.chance(p) {
 		return d.in(dt, dims...)

@@ -71,7 +71,8 @@ func typesOf(t elementwise.Types) (types []dtype.DType) {
 // isExact reports whether results of a function leave no choice of rounding.
 func isExact(f *elementwise.Function) bool { return f.MaxError == elementwise.Bound{} }
 
-// functionGenerators adds the generators of the operators of functions to a table.
+// functionGenerators adds the generators of the operators of functions to a
+// table.
 func functionGenerators(functions []*elementwise.Function, table map[string]func(*drawer)) map[string]func(*drawer) {
 	for _, f := range functions {
 		if f.ONNX != "" {

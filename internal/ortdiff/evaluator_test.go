@@ -7,8 +7,10 @@ import (
 	"github.com/tenure-go/tenure/dtype"
 )
 
-// With -evaluator models are held against ONNX's reference implementation, which has types and opsets that ONNX Runtime has not. Where
-// the two differ and ONNX Runtime does what Tenure does, the case is closed; this table has the others, of onnx 1.23.
+// With -evaluator models are held against ONNX's reference implementation,
+// which has types and opsets that ONNX Runtime has not. Where the two differ
+// and ONNX Runtime does what Tenure does, the case is closed; this table has
+// the others, of onnx 1.23.
 var evaluatorDepartures = []departure{
 	{nil, "a result has another element type or rank than the specification states", func(_ *model, fault string) bool {
 		got, want, ok := strings.Cut(strings.SplitN(fault, "\n", 2)[0], ", want ")
@@ -81,7 +83,8 @@ var evaluatorDepartures = []departure{
 	}},
 }
 
-// agreesInSingle reports whether a fault is of two numbers that single precision does not tell apart, or hardly.
+// agreesInSingle reports whether a fault is of two numbers that single
+// precision does not tell apart, or hardly.
 func (m *model) agreesInSingle(fault string) bool {
 	var i int
 	var got, want float64

@@ -4,7 +4,8 @@ import (
 	"github.com/tenure-go/tenure/dtype"
 )
 
-// indices adds an operand of positions on an axis of size n, some counted from the end.
+// indices adds an operand of positions on an axis of size n, some counted from
+// the end.
 func (d *drawer) indices(n int, signed bool, dims ...int) *value {
 	dt := pick(d, dtype.I64, dtype.I64, dtype.I32)
 	list := make([]int64, elements(dims))
@@ -257,7 +258,8 @@ func (d *drawer) points(n int, dims []int, signed bool) []byte {
 	return encodeInts(dtype.I64, list...)
 }
 
-// unreduced reports whether the node writes without a reduction, so that an index may be there but once.
+// unreduced reports whether the node writes without a reduction, so that an
+// index may be there but once.
 func (d *drawer) unreduced() bool {
 	for _, a := range d.n.attrs {
 		if a.name == "reduction" {

@@ -14,7 +14,8 @@ import (
 	"github.com/tenure-go/tenure/memory/memorytest"
 )
 
-// modelSizes are sizes for the open dimensions of models in the optional test data, beside those of their first data set.
+// modelSizes are sizes for the open dimensions of models in the optional test
+// data, beside those of their first data set.
 var modelSizes = map[string][]map[string]int{
 	"bert_tiny":              {{"batch": 1, "sequence": 29}, {"batch": 3, "sequence": 7}, {"batch": 2, "sequence": 64}},
 	"gpt2_tiny":              {{"batch": 1, "sequence": 1, "past_sequence": 31}, {"batch": 2, "sequence": 1, "past_sequence": 13}, {"batch": 3, "sequence": 5, "past_sequence": 17}},
@@ -26,8 +27,8 @@ var modelSizes = map[string][]map[string]int{
 	"unet_tiny":              {{"batch": 1, "height": 32, "width": 48}, {"batch": 2, "height": 64, "width": 32}, {"batch": 1, "height": 53, "width": 37}},
 }
 
-// TestModelsAtSizes runs models of the optional test data that have open dimensions at other sizes, from one load, and compares with ONNX
-// Runtime.
+// TestModelsAtSizes runs models of the optional test data that have open
+// dimensions at other sizes, from one load, and compares with ONNX Runtime.
 func TestModelsAtSizes(t *testing.T) {
 	memorytest.Check(t)
 	dir := modeltest.SharedDir(t, "models")
@@ -104,7 +105,8 @@ func compareModel(t *testing.T, name, path string, ref *reference, total tally) 
 	}
 }
 
-// named returns values of the sizes that the names of open dimensions have. A name may be a sum of names.
+// named returns values of the sizes that the names of open dimensions have. A
+// name may be a sum of names.
 func (c *opened) named(r *rand.Rand, g *wire.Graph, sizes map[string]int) []*value {
 	var out []*value
 	for _, v := range c.m.inputs() {

@@ -112,7 +112,8 @@ func (d *drawer) product() (a, b []int) {
 	return a, b
 }
 
-// zeroPoint adds the zero point of a quantized tensor: one, or one for each position on an axis.
+// zeroPoint adds the zero point of a quantized tensor: one, or one for each
+// position on an axis.
 func (d *drawer) zeroPoint(dt dtype.DType, dims []int, axis int) {
 	switch {
 	case axis >= 0 && len(dims) == 2 && d.chance(0.4):

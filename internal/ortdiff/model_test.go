@@ -18,14 +18,16 @@ type value struct {
 	constant bool
 }
 
-// typed is the declaration of a value without bytes: a parameter of a nested graph.
+// typed is the declaration of a value without bytes: a parameter of a nested
+// graph.
 type typed struct {
 	name string
 	dt   dtype.DType
 	dims []int // nil: the rank is not declared; -1 is a size that is not known, less a symbol
 }
 
-// attr is an attribute: int64, float32, string, []int64, []float32, []string, *graph or *value.
+// attr is an attribute: int64, float32, string, []int64, []float32, []string,
+// *graph or *value.
 type attr struct {
 	name  string
 	value any

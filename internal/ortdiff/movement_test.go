@@ -184,7 +184,8 @@ func init() {
 	generators["Pad"] = drawPad
 }
 
-// axes gives axes as an operand from an opset on, as an attribute before; before signed they are not negative.
+// axes gives axes as an operand from an opset on, as an attribute before;
+// before signed they are not negative.
 func (d *drawer) axes(axes []int64, given bool, operand, signed, rank int) {
 	if !given {
 		return

@@ -37,7 +37,8 @@ func elements(dims []int) int {
 	return n
 }
 
-// decode gives the elements of a tensor. Those of fewer bits than a byte come with the padding of the last byte.
+// decode gives the elements of a tensor. Those of fewer bits than a byte come
+// with the padding of the last byte.
 func decode(dt dtype.DType, data []byte) []number {
 	if size := dt.Size(); size > 0 {
 		out := make([]number, len(data)/size)
@@ -151,7 +152,8 @@ func encodeFloats(dt dtype.DType, list ...float64) []byte {
 	return b
 }
 
-// encodeInts puts numbers into elements of an integer type or bool: the lowest bits of each.
+// encodeInts puts numbers into elements of an integer type or bool: the lowest
+// bits of each.
 func encodeInts(dt dtype.DType, list ...int64) []byte {
 	if dt.Size() == 0 {
 		n, _ := dt.ByteLen(len(list))

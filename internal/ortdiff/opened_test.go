@@ -16,7 +16,8 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// opened is a model of a file whose inputs have open dimensions, for runs at many sizes from one load.
+// opened is a model of a file whose inputs have open dimensions, for runs at
+// many sizes from one load.
 type opened struct {
 	name  string
 	file  []byte
@@ -27,7 +28,8 @@ type opened struct {
 	own   *tenure.Model // Tenure's, loaded once
 }
 
-// errNoTensors is the error of models with inputs or outputs other than tensors.
+// errNoTensors is the error of models with inputs or outputs other than
+// tensors.
 var errNoTensors = errors.New("an input or output is no tensor")
 
 // opening says which dimensions of the inputs become open.
@@ -41,8 +43,9 @@ const (
 	openings
 )
 
-// openFile returns the file of a model with open dimensions in place of the sizes that it declares for inputs, and without the declared
-// shapes of other values.
+// openFile returns the file of a model with open dimensions in place of the
+// sizes that it declares for inputs, and without the declared shapes of other
+// values.
 func openFile(file []byte, which opening) ([]byte, *wire.Model, error) {
 	m, err := wire.Decode(file)
 	if err != nil {
@@ -110,7 +113,8 @@ func elementType(v wire.Value) dtype.DType {
 	return dt
 }
 
-// rewritten returns a protobuf message in which replace has replaced the bytes of every field that has bytes; nil leaves the field out.
+// rewritten returns a protobuf message in which replace has replaced the bytes
+// of every field that has bytes; nil leaves the field out.
 func rewritten(message []byte, replace func(num int, body []byte) []byte) (out onnxtest.Message) {
 	for len(message) > 0 {
 		key, used := binary.Uvarint(message)
@@ -138,7 +142,8 @@ func rewritten(message []byte, replace func(num int, body []byte) []byte) (out o
 	return out
 }
 
-// modelOf returns the model with its nodes, as departures look at them, and the given values of the inputs.
+// modelOf returns the model with its nodes, as departures look at them, and the
+// given values of the inputs.
 func modelOf(m *wire.Model, values []*value) (*model, error) {
 	out := &model{graph: graphOf(m.Graph), values: values}
 	for _, o := range m.Opsets {
@@ -188,7 +193,8 @@ func graphOf(g *wire.Graph) (out graph) {
 	return out
 }
 
-// operators returns the operators of a graph and of those nested in it, once for each node.
+// operators returns the operators of a graph and of those nested in it, once
+// for each node.
 func (g *graph) operators() (names []string) {
 	for _, n := range g.nodes {
 		name := n.op
@@ -205,8 +211,9 @@ func (g *graph) operators() (names []string) {
 	return names
 }
 
-// toleranceOf returns how far results of the nodes may be apart: that of the operator for one node, and the sum of all for several, of which
-// each passes on the roundings of those before.
+// toleranceOf returns how far results of the nodes may be apart: that of the
+// operator for one node, and the sum of all for several, of which each passes
+// on the roundings of those before.
 func toleranceOf(g *graph) (tol tolerance) {
 	names := g.operators()
 	for _, name := range names {
@@ -229,11 +236,13 @@ func valueOfFile(in *wire.Value, data []byte) (*value, error) {
 	return valueOf(in.Name, x, elementType(*in) == dtype.String), nil
 }
 
-// mostElements is the number of elements that a resized value has at most, or twice those that it had.
+// mostElements is the number of elements that a resized value has at most, or
+// twice those that it had.
 const mostElements = 1 << 15
 
-// resized returns values of other sizes than these, or nil where it finds none: each size changes wherever it stands, also in short lists
-// of integers, which say shapes; with apart, perhaps at one place alone.
+// resized returns values of other sizes than these, or nil where it finds none:
+// each size changes wherever it stands, also in short lists of integers, which
+// say shapes; with apart, perhaps at one place alone.
 func resized(r *rand.Rand, base []*value, apart bool) []*value {
 	var sizes []int
 	for _, v := range base {
@@ -298,8 +307,9 @@ func resized(r *rand.Rand, base []*value, apart bool) []*value {
 	return out
 }
 
-// mayBeLarge reports whether a list that repeats, expands or fills could make outputs of more elements than a test should take. The target of a
-// reshape has as many elements as its operand.
+// mayBeLarge reports whether a list that repeats, expands or fills could make
+// outputs of more elements than a test should take. The target of a reshape has
+// as many elements as its operand.
 func mayBeLarge(values []*value) bool {
 	most := 1
 	for _, v := range values {
@@ -330,7 +340,8 @@ func otherSize(r *rand.Rand, n int) int {
 // mostListed is the length up to which a list of integers may say a shape.
 const mostListed = 8
 
-// isList reports whether a value is a list of integers that may say a shape, or one such number.
+// isList reports whether a value is a list of integers that may say a shape, or
+// one such number.
 func isList(v *value) bool {
 	return (v.dt == dtype.I64 || v.dt == dtype.I32) && len(v.dims) <= 1 && elements(v.dims) <= mostListed
 }
@@ -348,7 +359,8 @@ func (v *value) substitute(became map[int]int) {
 	v.data = encodeInts(v.dt, list...)
 }
 
-// at returns a value of other sizes, whose elements are some of v's: those of the same place where there are, modulo the sizes, or any.
+// at returns a value of other sizes, whose elements are some of v's: those of
+// the same place where there are, modulo the sizes, or any.
 func (v *value) at(r *rand.Rand, dims []int) *value {
 	out := &value{name: v.name, dt: v.dt, dims: dims, data: []byte{}}
 	n, from := elements(dims), elements(v.dims)

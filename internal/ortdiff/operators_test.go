@@ -131,7 +131,8 @@ func (o *operator) model(i, size int) *model {
 	return d.m
 }
 
-// try runs a model with both. A fault is "" where they agree, or cannot be compared.
+// try runs a model with both. A fault is "" where they agree, or cannot be
+// compared.
 func (o *operator) try(m *model) (fault string, err error) {
 	file := m.encode()
 	want, err := o.ref.run(file, m.values)
@@ -176,7 +177,8 @@ func (o *operator) try(m *model) (fault string, err error) {
 	return o.judge(m, fault), nil
 }
 
-// sides reports whether ONNX Runtime does what Tenure does: the same result, or none where that is nil.
+// sides reports whether ONNX Runtime does what Tenure does: the same result, or
+// none where that is nil.
 func (o *operator) sides(m *model, file []byte, got map[string]*value) bool {
 	want, err := o.umpire.run(file, m.values)
 	if err != nil || got == nil {
@@ -196,7 +198,8 @@ func (o *operator) differ(m *model, got, want map[string]*value) string {
 	return m.differ(got, want, tol)
 }
 
-// differ says where outputs of the model are further apart than that, "" where they are not.
+// differ says where outputs of the model are further apart than that, "" where
+// they are not.
 func (m *model) differ(got, want map[string]*value, tol tolerance) string {
 	for _, out := range m.graph.outputs {
 		w := want[out.name]

@@ -9,8 +9,9 @@ import (
 	"github.com/tenure-go/tenure/memory/memorytest"
 )
 
-// TestPackedHeads compares MultiHeadAttention of packed operands, which ONNX Runtime does not run on a CPU, with its result for the same
-// numbers in three operands.
+// TestPackedHeads compares MultiHeadAttention of packed operands, which ONNX
+// Runtime does not run on a CPU, with its result for the same numbers in three
+// operands.
 func TestPackedHeads(t *testing.T) {
 	memorytest.Check(t)
 	ref := &reference{python: python(t, "onnxruntime")}
@@ -34,7 +35,8 @@ func TestPackedHeads(t *testing.T) {
 	}
 }
 
-// packedHeads draws a model with q, k and v in one operand, or k and v in one, and the model that has them apart.
+// packedHeads draws a model with q, k and v in one operand, or k and v in one,
+// and the model that has them apart.
 func (d *drawer) packedHeads() (packed, plain *model) {
 	batch, heads, queries, size := d.between(1, 3), d.between(1, 3), d.between(1, 4), d.between(1, 4)
 	count, length, operands := 3, queries, []string{"", "", ""}

@@ -21,12 +21,14 @@ import (
 
 var public = flag.Int("public", 150, "public cases that run at other sizes, the same in every run; 0: all")
 
-// otherSizes is the number of sizes at which a model runs beside those of its first values.
+// otherSizes is the number of sizes at which a model runs beside those of its
+// first values.
 const otherSizes = 3
 
-// TestPublicCases opens the dimensions of the inputs of public test cases, loads each model once, runs it at the sizes of its data set and at
-// others, in mixed order, and compares with ONNX Runtime. Where ONNX Runtime does not run a case, Tenure is compared with a model that meets
-// the one size alone.
+// TestPublicCases opens the dimensions of the inputs of public test cases,
+// loads each model once, runs it at the sizes of its data set and at others, in
+// mixed order, and compares with ONNX Runtime. Where ONNX Runtime does not run
+// a case, Tenure is compared with a model that meets the one size alone.
 func TestPublicCases(t *testing.T) {
 	memorytest.Check(t)
 	archives, err := conformance.Archives(filepath.Join(modeltest.SharedRoot(), "conformance"))
@@ -48,7 +50,8 @@ func TestPublicCases(t *testing.T) {
 	t.Log(total)
 }
 
-// sampled returns about n of the names of an archive, always the same; all where n is 0.
+// sampled returns about n of the names of an archive, always the same; all
+// where n is 0.
 func sampled(names []string, n int) (kept []string) {
 	all := len(conformance.Cases())
 	for _, name := range names {
@@ -65,7 +68,8 @@ func seedOf(name string) uint64 {
 	return h.Sum64()
 }
 
-// fewer are beginnings of the names of public cases for which fewer other sizes may be found, and why.
+// fewer are beginnings of the names of public cases for which fewer other sizes
+// may be found, and why.
 var fewer = map[string]string{
 	"test_causal_conv_with_state_decode_step": "a step has the length 1, and the weights have the sizes of the file: the batch alone differs",
 	"test_split_variable_parts":               "the parts have the sum of the file",
@@ -113,7 +117,8 @@ func comparePublic(t *testing.T, name string, files *conformance.Files, ref *ref
 	c.compare(t, c.drawn)
 }
 
-// openCase opens the model of a case and loads it, with as many open dimensions as Tenure takes.
+// openCase opens the model of a case and loads it, with as many open dimensions
+// as Tenure takes.
 func openCase(name string, files *conformance.Files, ref *reference, total tally) (*opened, error) {
 	var first error
 	for which := range openings {
@@ -152,7 +157,8 @@ func openCase(name string, files *conformance.Files, ref *reference, total tally
 	return nil, first
 }
 
-// drawn draws values of other sizes behind those of the case itself; -from draws others.
+// drawn draws values of other sizes behind those of the case itself; -from
+// draws others.
 func (c *opened) drawn(yield func([]*value) bool) {
 	const tries = 400
 	base := c.m.inputs()
@@ -162,8 +168,9 @@ func (c *opened) drawn(yield func([]*value) bool) {
 	}
 }
 
-// compare runs one load of the model with values of these sizes, until enough of them are what both run, and compares with the reference;
-// then with all of those again, in another order and with the inputs given up.
+// compare runs one load of the model with values of these sizes, until enough
+// of them are what both run, and compares with the reference; then with all of
+// those again, in another order and with the inputs given up.
 func (c *opened) compare(t *testing.T, sizes iter.Seq[[]*value]) {
 	s, err := c.own.NewSession(tenure.WithThreads(2))
 	if err != nil {
@@ -223,7 +230,8 @@ func (c *opened) compare(t *testing.T, sizes iter.Seq[[]*value]) {
 	}
 }
 
-// large reports whether outputs have too many elements to compare: a list of repeats makes any number.
+// large reports whether outputs have too many elements to compare: a list of
+// repeats makes any number.
 func large(outputs map[string]*value) bool {
 	for _, v := range outputs {
 		if elements(v.dims) > 1<<20 {
@@ -233,13 +241,15 @@ func large(outputs map[string]*value) bool {
 	return false
 }
 
-// result is a model with the values of its inputs, and what Tenure made of them.
+// result is a model with the values of its inputs, and what Tenure made of
+// them.
 type result struct {
 	m   *model
 	got map[string]*value
 }
 
-// again runs all that has been run once more, in another order: with the inputs given up, and as before. The results are the same bits.
+// again runs all that has been run once more, in another order: with the inputs
+// given up, and as before. The results are the same bits.
 func (c *opened) again(t *testing.T, s *tenure.Session, kept []result) {
 	for round, give := range []bool{true, false} {
 		for k := range kept {
@@ -267,8 +277,9 @@ func (c *opened) report(t *testing.T, m *model, fault string) {
 	t.Errorf("%s: %.1500s", sizesOf(m.values), fault)
 }
 
-// reference returns what runs the model with ONNX Runtime; where that refuses the model at its own sizes, with a model of Tenure that meets
-// one set of sizes alone.
+// reference returns what runs the model with ONNX Runtime; where that refuses
+// the model at its own sizes, with a model of Tenure that meets one set of
+// sizes alone.
 func (c *opened) reference(t *testing.T) func([]*value) (map[string]*value, error) {
 	run := func(values []*value) (map[string]*value, error) { return c.ref.run(c.file, values) }
 	_, err := run(c.m.inputs())
@@ -283,8 +294,9 @@ func (c *opened) reference(t *testing.T) func([]*value) (map[string]*value, erro
 	return func(values []*value) (map[string]*value, error) { return c.m.with(values).alone(c.file) }
 }
 
-// tolerance returns how far results of the model may be apart at its sizes: sums of many elements that ONNX Runtime adds up one after the
-// other are less exact.
+// tolerance returns how far results of the model may be apart at its sizes:
+// sums of many elements that ONNX Runtime adds up one after the other are less
+// exact.
 func (m *model) tolerance(tol tolerance) tolerance {
 	most := 0
 	for _, v := range m.values {
@@ -295,7 +307,8 @@ func (m *model) tolerance(tol tolerance) tolerance {
 	return tol
 }
 
-// lax are inputs that ONNX Runtime runs and Tenure refuses. Random models do not have them; sizes that are drawn do.
+// lax are inputs that ONNX Runtime runs and Tenure refuses. Random models do
+// not have them; sizes that are drawn do.
 var lax = []departure{
 	refuses("want each once", "an axis that is named twice is an error; ONNX Runtime takes it once", reductions...),
 	refuses("dimensions, want 0 to 64", "more axes than dimensions are an error; ONNX Runtime takes each once", reductions...),

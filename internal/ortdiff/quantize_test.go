@@ -84,7 +84,8 @@ func (d *drawer) castAttributes(to dtype.DType) {
 	}
 }
 
-// castable adds an operand. Of floats that become integers all are in the range of those: what others become is left open.
+// castable adds an operand. Of floats that become integers all are in the range
+// of those: what others become is left open.
 func (d *drawer) castable(from, to dtype.DType) {
 	dims := d.dims(0, 3)
 	if !from.IsFloat() || to.IsFloat() || to == dtype.Bool {
@@ -115,7 +116,8 @@ func (d *drawer) castable(from, to dtype.DType) {
 	d.with(from, dims, encodeFloats(from, list...))
 }
 
-// drawQuantize draws a quantization or its inverse, by tensor, by axis or by block.
+// drawQuantize draws a quantization or its inverse, by tensor, by axis or by
+// block.
 func drawQuantize(d *drawer, quantize bool) {
 	op := "DequantizeLinear"
 	if quantize {

@@ -88,7 +88,8 @@ func (d *drawer) recurrent(name string, gates int) {
 	d.outs(d.between(1, outs))
 }
 
-// cellFunctions are the functions of gates by name, with how many numbers they take.
+// cellFunctions are the functions of gates by name, with how many numbers they
+// take.
 var cellFunctions = func() map[string]int {
 	functions := map[string]int{"ScaledTanh": 2}
 	for _, f := range elementwise.Functions() {
@@ -99,7 +100,8 @@ var cellFunctions = func() map[string]int {
 	return functions
 }()
 
-// activations draws the functions of the gates, with numbers for those that take some.
+// activations draws the functions of the gates, with numbers for those that
+// take some.
 func (d *drawer) activations(n int) {
 	var names []string
 	var alpha, beta []float32

@@ -17,7 +17,8 @@ import (
 	"github.com/tenure-go/tenure/dtype"
 )
 
-// python finds a Python that has ONNX Runtime: that of $TENURE_PYTHON, or else of the system, or the one that .ci/run makes.
+// python finds a Python that has ONNX Runtime: that of $TENURE_PYTHON, or else
+// of the system, or the one that .ci/run makes.
 func python(t *testing.T, module string) string {
 	t.Helper()
 	candidates := []string{"python3"}
@@ -83,7 +84,8 @@ func (r *reference) stop() {
 	r.cmd = nil
 }
 
-// run gives the outputs of a model by name. A model that ends the process is refused.
+// run gives the outputs of a model by name. A model that ends the process is
+// refused.
 func (r *reference) run(file []byte, inputs []*value) (map[string]*value, error) {
 	if r.cmd == nil {
 		if err := r.start(); err != nil {

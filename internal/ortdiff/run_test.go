@@ -21,8 +21,9 @@ type broken struct{ text string }
 
 func (b *broken) Error() string { return b.text }
 
-// run gives the outputs of a model by name, as three ways of running it agree on them: the two planned ones to the last bit, eager
-// within the tolerance, since a plan may have weights in another form and fuse calls.
+// run gives the outputs of a model by name, as three ways of running it agree
+// on them: the two planned ones to the last bit, eager within the tolerance,
+// since a plan may have weights in another form and fuse calls.
 func (m *model) run(file []byte, tol tolerance) (out map[string]*value, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -146,7 +147,8 @@ func valueOf(name string, t *tensor.Tensor, text bool) *value {
 
 var errRegions = errors.New("eager has no regions")
 
-// eager runs the model's program as it was read, call by call. It gives nil for programs that eager cannot run.
+// eager runs the model's program as it was read, call by call. It gives nil for
+// programs that eager cannot run.
 func (m *model) eager(file []byte) (map[string]*value, error) {
 	read, err := onnx.Parse(file, "", onnx.Options{})
 	if err != nil {

@@ -207,7 +207,8 @@ func (d *drawer) numberLabels() {
 	d.outs(1)
 }
 
-// classes draws a LabelEncoder of the first opset: strings are numbered, or numbers become the strings that have them.
+// classes draws a LabelEncoder of the first opset: strings are numbered, or
+// numbers become the strings that have them.
 func (d *drawer) classes() {
 	d.m.ml = 1
 	words := d.texts(d.between(1, 4))

@@ -7,7 +7,8 @@ import (
 	"github.com/tenure-go/tenure/dtype"
 )
 
-// window draws the attributes of a window that moves over n axes of the sizes of x, and returns the sizes of the kernel.
+// window draws the attributes of a window that moves over n axes of the sizes
+// of x, and returns the sizes of the kernel.
 func (d *drawer) window(x []int, dilates bool) (kernel, strides, dilations []int) {
 	n := len(x)
 	kernel, strides, dilations = make([]int, n), make([]int, n), make([]int, n)
@@ -51,7 +52,8 @@ func (d *drawer) padding(kernel, dilations []int) {
 	d.attr("pads", pads)
 }
 
-// moves sets strides and dilations where they are not 1, and sometimes where they are.
+// moves sets strides and dilations where they are not 1, and sometimes where
+// they are.
 func (d *drawer) moves(strides, dilations []int) {
 	ones := func(list []int) bool {
 		for _, v := range list {
@@ -198,7 +200,8 @@ func drawMaxUnpool(d *drawer) {
 	d.outs(1)
 }
 
-// conv draws a convolution: of floats where w is invalid, or else of integers with zero points, and scales if it is the linear one.
+// conv draws a convolution: of floats where w is invalid, or else of integers
+// with zero points, and scales if it is the linear one.
 func (d *drawer) conv(x, w dtype.DType) {
 	space := d.spatial()
 	kernel, strides, dilations := d.window(space, true)

@@ -13,7 +13,7 @@ func mapAnonymous(size int) ([]byte, error) {
 }
 
 func mapFile(f *os.File, size int) ([]byte, error) {
-	// Private and shared mappings differ only for writers. This one cannot be written, and a private mapping stays so even after
-	// mprotect.
+	// Private and shared mappings differ only for writers. This one cannot be
+	// written, and a private mapping stays so even after mprotect.
 	return unix.Mmap(int(f.Fd()), 0, size, unix.PROT_READ, unix.MAP_PRIVATE)
 }

@@ -9,7 +9,8 @@ import (
 // PageSize returns the size of the pages that the system maps.
 func PageSize() int { return os.Getpagesize() }
 
-// RoundUp returns size rounded up to whole pages, or an error if that overflows.
+// RoundUp returns size rounded up to whole pages, or an error if that
+// overflows.
 func RoundUp(size int) (int, error) {
 	page := PageSize()
 	if size < 0 || size > math.MaxInt-page {
@@ -18,8 +19,9 @@ func RoundUp(size int) (int, error) {
 	return (size + page - 1) / page * page, nil
 }
 
-// Map returns at least size zeroed, readable and writable bytes outside the Go heap, rounded up to whole pages and aligned
-// to a page. Pages take physical memory when they are first touched.
+// Map returns at least size zeroed, readable and writable bytes outside the Go
+// heap, rounded up to whole pages and aligned to a page. Pages take physical
+// memory when they are first touched.
 func Map(size int) ([]byte, error) {
 	n, err := RoundUp(size)
 	if err != nil {
@@ -35,13 +37,15 @@ func Map(size int) ([]byte, error) {
 	return m, nil
 }
 
-// MapFile maps the first size bytes of f for reading. The mapping outlives f's descriptor. A store into it, and a load after the
-// file was truncated, end the process.
+// MapFile maps the first size bytes of f for reading. The mapping outlives f's
+// descriptor. A store into it, and a load after the file was truncated, end the
+// process.
 func MapFile(f *os.File, size int) ([]byte, error) {
 	if size <= 0 {
 		return nil, fmt.Errorf("osmem: map %s: got size %d, want at least 1 byte", f.Name(), size)
 	}
-	// A mapping may be longer than its file, and a load behind the file's end kills the process, so this is refused.
+	// A mapping may be longer than its file, and a load behind the file's end
+	// kills the process, so this is refused.
 	info, err := f.Stat()
 	if err != nil {
 		return nil, fmt.Errorf("osmem: map %s: %w", f.Name(), err)
@@ -67,8 +71,9 @@ func Unmap(m []byte) error {
 // AdviseHuge requests huge pages for a mapping of Map. It changes only speed.
 func AdviseHuge(m []byte) error { return advise("huge pages", m, adviseHuge) }
 
-// DontNeed permits the system to take back the pages of m, which must start and end on page boundaries of a mapping. Afterwards
-// bytes of an anonymous mapping are unchanged or zero; those of a file mapping are read from the file again.
+// DontNeed permits the system to take back the pages of m, which must start and
+// end on page boundaries of a mapping. Afterwards bytes of an anonymous mapping
+// are unchanged or zero; those of a file mapping are read from the file again.
 func DontNeed(m []byte) error { return advise("giving pages back", m, dontNeed) }
 
 // TrimsFiles reports whether DontNeed takes back pages of mapped files.
@@ -84,7 +89,8 @@ func advise(what string, m []byte, call func([]byte) error) error {
 	return nil
 }
 
-// Resident returns the number of bytes of m in physical memory, in whole pages. m must start on a page boundary of a mapping.
+// Resident returns the number of bytes of m in physical memory, in whole pages.
+// m must start on a page boundary of a mapping.
 func Resident(m []byte) (int, error) {
 	if len(m) == 0 {
 		return 0, nil

@@ -12,7 +12,8 @@ import (
 	"unsafe"
 )
 
-// left returns how much the Go heap can still grow. The runtime ends the process when it cannot.
+// left returns how much the Go heap can still grow. The runtime ends the
+// process when it cannot.
 func left() uint64 {
 	most := uint64(math.MaxInt64)
 	if runtime.GOARCH == "wasm" {
@@ -23,7 +24,8 @@ func left() uint64 {
 	return most - min(most, sample[0].Value.Uint64())
 }
 
-// Systems without mappings (js, wasip1, plan9) use page-aligned memory of the Go heap, which the caller's reference keeps.
+// Systems without mappings (js, wasip1, plan9) use page-aligned memory of the
+// Go heap, which the caller's reference keeps.
 func mapAnonymous(size int) ([]byte, error) {
 	page := PageSize()
 	if free := left(); uint64(size)+uint64(page) > free {

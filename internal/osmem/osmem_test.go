@@ -123,7 +123,8 @@ func TestResidentFollowsTouches(t *testing.T) {
 
 func TestAdviseHuge(t *testing.T) {
 	m := mustMap(t, 4<<20)
-	// A kernel built without transparent huge pages answers EINVAL: the call must say so and leave the bytes as they were.
+	// A kernel built without transparent huge pages answers EINVAL: the call
+	// must say so and leave the bytes as they were.
 	if err := AdviseHuge(m); err != nil {
 		t.Logf("no huge pages here: %v", err)
 	}

@@ -31,8 +31,8 @@ func mapFile(f *os.File, size int) ([]byte, error) {
 	return bytesAt(addr, size), nil
 }
 
-// isFile reports whether an address is in a view of a file. Views are unmapped and trimmed by other calls than anonymous
-// memory.
+// isFile reports whether an address is in a view of a file. Views are unmapped
+// and trimmed by other calls than anonymous memory.
 func isFile(addr uintptr) (bool, error) {
 	const memMapped = 0x40000 // MEM_MAPPED, the type of a view
 	var info windows.MemoryBasicInformation
@@ -71,7 +71,8 @@ func dontNeed(m []byte) error {
 		_, err := windows.VirtualAlloc(addr, uintptr(len(m)), windows.MEM_RESET, windows.PAGE_READWRITE)
 		return err
 	}
-	// For pages that are not locked this has a documented effect: they leave the working set, and the call returns ERROR_NOT_LOCKED.
+	// For pages that are not locked this has a documented effect: they leave
+	// the working set, and the call returns ERROR_NOT_LOCKED.
 	if err := windows.VirtualUnlock(addr, uintptr(len(m))); err != nil && err != windows.ERROR_NOT_LOCKED {
 		return err
 	}
@@ -80,8 +81,10 @@ func dontNeed(m []byte) error {
 
 func resident(m []byte) (int, error) { return 0, unsupported("the resident size of a mapping") }
 
-// bytesAt makes a slice of memory whose address the system returned as a number. The conversion through the variable's own
-// address satisfies the compiler's rules for unsafe.Pointer: the Go runtime did not allocate the memory and never moves it.
+// bytesAt makes a slice of memory whose address the system returned as a
+// number. The conversion through the variable's own address satisfies the
+// compiler's rules for unsafe.Pointer: the Go runtime did not allocate the
+// memory and never moves it.
 func bytesAt(addr uintptr, size int) []byte {
 	return unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&addr))), size)
 }

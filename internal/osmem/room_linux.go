@@ -12,15 +12,17 @@ import (
 	"strings"
 )
 
-// room is the amount of memory that a process may still allocate, and what limits it.
+// room is the amount of memory that a process may still allocate, and what
+// limits it.
 type room struct {
 	bytes int64
 	by    string
 }
 
-// roomLeft returns how much memory this process may still allocate: the smaller of the machine's memory and the rest of the limits
-// of its control groups. File cache that a group would reclaim first counts as free. The result may be outdated when it is
-// returned. root is the root of the kernel's files.
+// roomLeft returns how much memory this process may still allocate: the smaller
+// of the machine's memory and the rest of the limits of its control groups.
+// File cache that a group would reclaim first counts as free. The result may be
+// outdated when it is returned. root is the root of the kernel's files.
 func roomLeft(root string) (room, error) {
 	info, err := readNumbers(filepath.Join(root, "proc/meminfo"))
 	if err != nil {
@@ -49,7 +51,8 @@ type group struct {
 	version int
 }
 
-// left returns the rest of the group's own limit. A missing file means no limit: the root of version 2 has none.
+// left returns the rest of the group's own limit. A missing file means no
+// limit: the root of version 2 has none.
 func (g group) left(root string) (int64, bool) {
 	limitFile, usageFile, cache := "memory.max", "memory.current", []string{"inactive_file"}
 	if g.version == 1 {
@@ -75,7 +78,8 @@ func (g group) left(root string) (int64, bool) {
 	return max(limit-usage, 0), true
 }
 
-// memoryGroups lists the groups of this process and those above them, as far as they are visible.
+// memoryGroups lists the groups of this process and those above them, as far as
+// they are visible.
 func memoryGroups(root string) ([]group, error) {
 	paths, err := groupPaths(filepath.Join(root, "proc/self/cgroup"))
 	if err != nil {
@@ -110,7 +114,8 @@ func memoryGroups(root string) ([]group, error) {
 	return groups, lines.Err()
 }
 
-// groupPaths returns the path of the group that limits the memory of this process, for each version.
+// groupPaths returns the path of the group that limits the memory of this
+// process, for each version.
 func groupPaths(file string) (map[int]string, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -140,7 +145,8 @@ type groupMount struct {
 	root, point string
 }
 
-// parseMount parses a line of mountinfo: number, parent, device, root, mount point, options, tags, "-", type, source, options.
+// parseMount parses a line of mountinfo: number, parent, device, root, mount
+// point, options, tags, "-", type, source, options.
 func parseMount(line string) (groupMount, bool) {
 	front, back, ok := strings.Cut(line, " - ")
 	fields, kind := strings.Fields(front), strings.Fields(back)
@@ -165,7 +171,8 @@ func parseMount(line string) (groupMount, bool) {
 	return m, true
 }
 
-// unescape decodes the octal numbers that mountinfo writes for blanks and backslashes.
+// unescape decodes the octal numbers that mountinfo writes for blanks and
+// backslashes.
 func unescape(s string) string {
 	for _, c := range [...]struct{ code, char string }{{`\040`, " "}, {`\011`, "\t"}, {`\012`, "\n"}, {`\134`, `\`}} {
 		s = strings.ReplaceAll(s, c.code, c.char)
@@ -173,8 +180,8 @@ func unescape(s string) string {
 	return s
 }
 
-// below returns the path of a group below the mounted one. For a group outside of it, which is not visible, it returns the mounted
-// one.
+// below returns the path of a group below the mounted one. For a group outside
+// of it, which is not visible, it returns the mounted one.
 func below(own, mounted string) string {
 	if mounted == "/" {
 		mounted = ""

@@ -164,8 +164,9 @@ func memoryGroup(t *testing.T, limit int) (dir string) {
 
 const groupLimit = 96 << 20
 
-// upToGroupLimit moves into the group and takes shared memory until there is none, in a process that would be killed if it
-// took one byte more than the group has.
+// upToGroupLimit moves into the group and takes shared memory until there is
+// none, in a process that would be killed if it took one byte more than the
+// group has.
 func upToGroupLimit(t *testing.T) {
 	dir := os.Getenv("OSMEM_GROUP")
 	if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(os.Getpid())), 0o644); err != nil {

@@ -12,15 +12,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sharedSeals keep the existing writable mapping and refuse every later way to write or to lose a byte.
+// sharedSeals keep the existing writable mapping and refuse every later way to
+// write or to lose a byte.
 const sharedSeals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_FUTURE_WRITE | unix.F_SEAL_SEAL
 
-// overhead is an upper bound of the memory that populating size bytes takes in addition: page tables, the index of the file, and
-// the kernel's batches of charges on every core.
+// overhead is an upper bound of the memory that populating size bytes takes in
+// addition: page tables, the index of the file, and the kernel's batches of
+// charges on every core.
 func overhead(size int) int64 { return int64(size)/256 + 1<<20 }
 
-// populating is the number of bytes that NewShared has reserved and not yet populated, so that concurrent calls do not count the
-// same memory.
+// populating is the number of bytes that NewShared has reserved and not yet
+// populated, so that concurrent calls do not count the same memory.
 var populating atomic.Int64
 
 func newShared(name string, n int) (*Shared, error) {
@@ -40,7 +42,8 @@ func newShared(name string, n int) (*Shared, error) {
 	return s, nil
 }
 
-// roomFor fails if populating n bytes could make the kernel kill a process. On success the bytes are reserved.
+// roomFor fails if populating n bytes could make the kernel kill a process. On
+// success the bytes are reserved.
 func roomFor(n int) error {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &limit); err == nil && uint64(n) > limit.Cur {
@@ -97,7 +100,8 @@ func build(fd, n int) (*Shared, error) {
 // populateStep bounds one call, so that a signal does not undo much work.
 const populateStep = 64 << 20
 
-// populate allocates every page of m, where a lack of memory is an error; at the first access it would be a signal.
+// populate allocates every page of m, where a lack of memory is an error; at
+// the first access it would be a signal.
 func populate(fd int, m []byte, advice int) error {
 	for off := 0; off < len(m); {
 		err := unix.Madvise(m[off:min(off+populateStep, len(m))], advice)
@@ -122,7 +126,8 @@ func populate(fd int, m []byte, advice int) error {
 	return nil
 }
 
-// allocate allocates the pages of the file, which suffices for safety; the mapping's pages follow at the first access.
+// allocate allocates the pages of the file, which suffices for safety; the
+// mapping's pages follow at the first access.
 func allocate(fd, n int) error {
 	for {
 		err := unix.Fallocate(fd, 0, 0, int64(n))
@@ -140,7 +145,8 @@ func (s *Shared) finish() error {
 		return fmt.Errorf("osmem: finish shared memory: %w", os.ErrClosed)
 	}
 	at := unsafe.Pointer(unsafe.SliceData(s.bytes))
-	// Replaces the writable mapping in one step, so that the address is never free in between.
+	// Replaces the writable mapping in one step, so that the address is never
+	// free in between.
 	if _, err := unix.MmapPtr(s.fd, 0, at, uintptr(len(s.bytes)), unix.PROT_READ, unix.MAP_SHARED|unix.MAP_FIXED); err != nil {
 		return fmt.Errorf("osmem: finish shared memory of %d bytes: %w", len(s.bytes), err)
 	}
@@ -196,7 +202,8 @@ func sharedID(fd int) (FileID, error) {
 	return FileID{Device: uint64(st.Dev), Inode: st.Ino}, nil
 }
 
-// trustworthy fails unless every load from a mapping of fd will succeed without costs to the reader.
+// trustworthy fails unless every load from a mapping of fd will succeed without
+// costs to the reader.
 func trustworthy(fd, size int) error {
 	if size <= 0 {
 		return fmt.Errorf("got size %d, want at least 1 byte", size)
@@ -256,20 +263,23 @@ func fileKind(mode uint32) string {
 	return "something that is no file"
 }
 
-// aligned records the mappings that package unix does not know, by their first byte.
+// aligned records the mappings that package unix does not know, by their first
+// byte.
 var aligned struct {
 	sync.Mutex
 	size map[*byte]int
 }
 
-// mapAligned maps all of fd, shared, aligned for huge pages. Forked children of this process do not have the mapping: they
-// must never write, and their reads would keep the pages.
+// mapAligned maps all of fd, shared, aligned for huge pages. Forked children of
+// this process do not have the mapping: they must never write, and their reads
+// would keep the pages.
 func mapAligned(fd, size, prot int) ([]byte, error) {
 	span := uintptr(size)
 	if size >= hugeBytes {
 		span += hugeBytes
 	}
-	// Reserve address space first, then map the file over the aligned part of it.
+	// Reserve address space first, then map the file over the aligned part of
+	// it.
 	start, err := unix.MmapPtr(-1, 0, nil, span, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
 	if err != nil {
 		return nil, err

@@ -82,7 +82,8 @@ func TestSharedIsReadThroughItsDescriptor(t *testing.T) {
 	}
 }
 
-// TestSealsHold tries every way to write or to lose bytes except the owner's mapping.
+// TestSealsHold tries every way to write or to lose bytes except the owner's
+// mapping.
 func TestSealsHold(t *testing.T) {
 	s := mustShare(t, 4<<20)
 	size := len(s.Bytes())
@@ -269,8 +270,9 @@ func TestNameOfSharedMemory(t *testing.T) {
 	}
 }
 
-// TestPopulateWithoutTheAdvice: kernels that do not know the advice answer as this one does to an undefined number. An
-// emulator accepts it and does nothing, as with MADV_NORMAL.
+// TestPopulateWithoutTheAdvice: kernels that do not know the advice answer as
+// this one does to an undefined number. An emulator accepts it and does
+// nothing, as with MADV_NORMAL.
 func TestPopulateWithoutTheAdvice(t *testing.T) {
 	for name, advice := range map[string]int{"refused": 12345, "ignored": unix.MADV_NORMAL} {
 		t.Run(name, func(t *testing.T) { populateWith(t, advice) })
@@ -322,7 +324,8 @@ func addressSpace(t *testing.T) int {
 	return pages * PageSize()
 }
 
-// TestAddressesAreGivenBack: what alignment takes more than the file needs is not kept, also when the file cannot be mapped.
+// TestAddressesAreGivenBack: what alignment takes more than the file needs is
+// not kept, also when the file cannot be mapped.
 func TestAddressesAreGivenBack(t *testing.T) {
 	const size = 3<<20 + 4096 // no multiple of a huge page, so that the system does not align by itself
 	fd := mustMemfd(t, size, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_FUTURE_WRITE)
@@ -351,7 +354,8 @@ func TestAddressesAreGivenBack(t *testing.T) {
 	}
 }
 
-// TestRoomIsCountedOnce: what another call is about to take is not there for this one.
+// TestRoomIsCountedOnce: what another call is about to take is not there for
+// this one.
 func TestRoomIsCountedOnce(t *testing.T) {
 	left, err := roomLeft("/")
 	if err != nil {
@@ -420,7 +424,8 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	}
 }
 
-// inChild runs the part of this test binary that the environment names, and returns how it ended and its output.
+// inChild runs the part of this test binary that the environment names, and
+// returns how it ended and its output.
 func inChild(t *testing.T, part string, extra ...string) (string, error) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestChild$", "-test.v=false")

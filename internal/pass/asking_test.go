@@ -33,7 +33,8 @@ var mayName = map[string][]string{
 var leads = []string{"Type", "Shape", "Sig", "Bytes", "Known", "KnownInts", "known", "AliasOf", "ViewOf", "MayAlias", "Permutes", "IsStatic", "NumElements",
 	"Sizes", "Size", "Dim", "Dims", "Strides", "ReduceAxes", "AppendReduceAxes", "SliceAxes", "AppendSliceAxes", "Infer", "Bound", "Largest", "Extents", "Overlap"}
 
-// The names of the compiler's other packages that files may use: none of them has sizes.
+// The names of the compiler's other packages that files may use: none of them
+// has sizes.
 var plain = []string{"op.Attrs", "op.Builtin", "op.ChainStep", "op.ChainFuncs", "op.Variadic", "op.View", "op.Type", "op.Def",
 	"ir.Program", "ir.Block", "ir.Call", "ir.Value", "ir.Operand", "ir.Weight", "ir.Weights", "ir.Param", "ir.Result"}
 

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// budgetPerByte is how often the bytes of the weights may be folded into others; leastBudget is the allowance of a program
-	// without weights.
+	// budgetPerByte is how often the bytes of the weights may be folded into
+	// others; leastBudget is the allowance of a program without weights.
 	budgetPerByte = 4
 	leastBudget   = 16 << 20
 
@@ -17,9 +17,9 @@ const (
 	mostWork = 1 << 32
 )
 
-// allowance is the work that folding in a context may still do. A small file can describe a large computation: x+x, n times over,
-// has 2^n elements. A call that exceeds the budget stays in the program, to be
-// computed by a run.
+// allowance is the work that folding in a context may still do. A small file
+// can describe a large computation: x+x, n times over, has 2^n elements. A call
+// that exceeds the budget stays in the program, to be computed by a run.
 type allowance struct {
 	maxFold, maxFill int64 // see Context
 	bytes, work      int64 // left for all folding
@@ -49,7 +49,8 @@ func (b *allowance) worth(name string, in, out int64) bool {
 	return true
 }
 
-// take subtracts the needs of the call, if that much is left. The call's types are static.
+// take subtracts the needs of the call, if that much is left. The call's types
+// are static.
 func (b *allowance) take(c *op.Call) bool {
 	bytes, work, ok := needs(c)
 	return ok && b.spend(bytes, work)

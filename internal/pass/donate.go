@@ -11,13 +11,13 @@ import (
 // Donate marks every last use whose bytes the operator table allows the
 // result to take, and says why not for the rest.
 //
-// Requires: static types, outputs (a copy decides which use is the last), dce (a
-// dead reader would be a later use). Guarantees: one operand at most is donated
-// per result, and the program keeps the verifier's rules for donations; it uses
-// the verifier's own analysis.
+// Requires: static types, outputs (a copy decides which use is the last), dce
+// (a dead reader would be a later use). Guarantees: one operand at most is
+// donated per result, and the program keeps the verifier's rules for donations;
+// it uses the verifier's own analysis.
 //
-// Left to other passes: declining a right that would cost more than it saves (the
-// planner).
+// Left to other passes: declining a right that would cost more than it saves
+// (the planner).
 var Donate = Pass{Name: "donate", Doc: "mark the last uses whose bytes a result may take", Run: donate}
 
 func donate(ctx *Context) error {

@@ -77,7 +77,8 @@ func (f *folder) fold(c *ir.Call, kept []*ir.Call) ([]*ir.Call, error) {
 	}
 	fits := true
 	if c.Op.Loop {
-		// The types that hold in every iteration, before anything is computed from them.
+		// The types that hold in every iteration, before anything is computed
+		// from them.
 		for _, region := range c.Regions {
 			f.replaced.apply(region)
 		}
@@ -93,7 +94,8 @@ func (f *folder) fold(c *ir.Call, kept []*ir.Call) ([]*ir.Call, error) {
 			if c.Op.Loop {
 				return kept, err
 			}
-			// Not a fault yet: the condition may become known, and choose the other branch.
+			// Not a fault yet: the condition may become known, and choose the
+			// other branch.
 			f.ctx.Suspended = append(f.ctx.Suspended, err)
 			fits = false
 		}

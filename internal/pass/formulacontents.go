@@ -5,9 +5,9 @@ import (
 	"github.com/tenure-go/tenure/internal/symbolic"
 )
 
-// content returns the elements of result i of a call of constants, which becomes
-// a constant: integers that come from sizes, on their way to a shape. It is nil
-// where they are not known.
+// content returns the elements of result i of a call of constants, which
+// becomes a constant: integers that come from sizes, on their way to a shape.
+// It is nil where they are not known.
 func (c *formulaCall) content(i int) []*symbolic.Expr {
 	t := c.first[c.results[i]]
 	if t.DType != dtype.I64 && t.DType != dtype.I32 && t.DType != dtype.Bool {
@@ -149,8 +149,9 @@ func (f *Formulas) truncated(x, y *symbolic.Expr) *symbolic.Expr {
 	return nil
 }
 
-// elementwiseContent is for two operands of as many elements, or of one. A result
-// that wraps around is no size, so that no call in a run that is accepted has it.
+// elementwiseContent is for two operands of as many elements, or of one. A
+// result that wraps around is no size, so that no call in a run that is
+// accepted has it.
 func elementwiseContent(f func(x, y *symbolic.Expr) *symbolic.Expr) func(c *formulaCall) []*symbolic.Expr {
 	return func(c *formulaCall) []*symbolic.Expr {
 		if len(c.args) != 2 || len(c.arg(0)) > 1 || len(c.arg(1)) > 1 {

@@ -8,9 +8,9 @@ import (
 	"github.com/tenure-go/tenure/op"
 )
 
-// A sizeRule returns the dimensions of result i of a call, nil for those that it
-// does not know. It states for expressions what the operator's shape rule computes
-// from numbers, for calls that the rule accepts; a test compares both.
+// A sizeRule returns the dimensions of result i of a call, nil for those that
+// it does not know. It states for expressions what the operator's shape rule
+// computes from numbers, for calls that the rule accepts; a test compares both.
 type sizeRule func(c *formulaCall, i int) []*symbolic.Expr
 
 var sizeRules = map[string]sizeRule{
@@ -244,8 +244,8 @@ func (c *formulaCall) sliceAxes() (sizes, starts []*symbolic.Expr, ok bool) {
 	return sizes, starts, true
 }
 
-// clamp returns the position that v names on an axis of the given size: v counts
-// from the end where it is negative.
+// clamp returns the position that v names on an axis of the given size: v
+// counts from the end where it is negative.
 func (c *formulaCall) clamp(v, size *symbolic.Expr) *symbolic.Expr {
 	const far = 1 << 57 // beyond all sizes
 	lo, hi, ok := v.Bounds(c.box)

@@ -14,8 +14,8 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// ruled are programs by the operator whose rule for expressions they use, in the
-// calls that have it.
+// ruled are programs by the operator whose rule for expressions they use, in
+// the calls that have it.
 var ruled = map[string]string{
 	"reshape": `func @f(%x: f32[a,6,b]) {
 		%t: i64[3] = constant() {dtype = i64, dims = [3], ints = [0, 3, -1]}
@@ -131,8 +131,8 @@ var ruled = map[string]string{
 	}`,
 }
 
-// sized is a program around calls that compute numbers from the sizes of x and y,
-// two constants of rank 1, and fill the shape %t.
+// sized is a program around calls that compute numbers from the sizes of x and
+// y, two constants of rank 1, and fill the shape %t.
 func sized(calls string) string {
 	return "func @f(%x: f32[a,b], %y: f32[c]) {\n%two: i64[1] = constant() {dtype = i64, dims = [1], ints = [2]}\n%s = shape(%x)\n%u = shape(%y)\n" + calls +
 		"\n%r = constant_of_shape(%t) {value = 1.5}\nreturn %r\n}"
@@ -163,10 +163,10 @@ var contents = map[string]string{
 	"reduce_sum":  sized("%t = reduce_sum(%s)"),
 }
 
-// meetFormulas derives the formulas of a program for boxes from 1 and from 2 on,
-// and compares them at all sizes up to 9, of up to four dimensions. It returns the
-// number of sizes that were compared, that of dimensions of results without a
-// formula, and the first fault.
+// meetFormulas derives the formulas of a program for boxes from 1 and from 2
+// on, and compares them at all sizes up to 9, of up to four dimensions. It
+// returns the number of sizes that were compared, that of dimensions of results
+// without a formula, and the first fault.
 func meetFormulas(t *testing.T, text string) (compared, unknown int, fault error) {
 	t.Helper()
 	p, err := ir.Parse(text, op.Builtin())

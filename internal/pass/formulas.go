@@ -14,10 +14,11 @@ import (
 
 // Formulas are the sizes of a structure's values as expressions. Each holds at
 // all sizes of a box at which the structure does. They are derived by the steps
-// of the structure with expressions in the place of numbers: the operators' shape
-// rules run with a symbol for each expression, so that what a rule says of a
-// symbol holds for the expression, and sizes that a rule computes come from the
-// tables of formularules.go. Nothing is fitted: what cannot be derived is unknown.
+// of the structure with expressions in the place of numbers: the operators'
+// shape rules run with a symbol for each expression, so that what a rule says
+// of a symbol holds for the expression, and sizes that a rule computes come
+// from the tables of formularules.go. Nothing is fitted: what cannot be derived
+// is unknown.
 type Formulas struct {
 	structure *Structure
 	box       symbolic.Box
@@ -59,8 +60,8 @@ func (s *Structure) Formulas(params [][]*symbolic.Expr, box symbolic.Box) *Formu
 	return f
 }
 
-// Dims returns the dimensions of a value, nil for one of unknown rank. Those that
-// are not known are nil.
+// Dims returns the dimensions of a value, nil for one of unknown rank. Those
+// that are not known are nil.
 func (f *Formulas) Dims(id int) []*symbolic.Expr { return f.dims[id] }
 
 // Elements returns the number of elements of a value.
@@ -296,7 +297,8 @@ func (c *formulaCall) known(arg int) ([]byte, bool) {
 	return data, true
 }
 
-// mostContents is the largest number of elements of constants whose contents are followed.
+// mostContents is the largest number of elements of constants whose contents
+// are followed.
 const mostContents = 64
 
 // ints returns the elements of an integer operand that is a constant, nil where
@@ -363,13 +365,15 @@ func (c *formulaCall) axis(rank int) int {
 	return a
 }
 
-// atLeast reports whether an expression is proved to be at least n over the box.
+// atLeast reports whether an expression is proved to be at least n over the
+// box.
 func (f *Formulas) atLeast(e *symbolic.Expr, n int64) bool {
 	lo, _, ok := e.Bounds(f.box)
 	return ok && lo >= n
 }
 
-// larger and smaller decide between two expressions over the box where they can.
+// larger and smaller decide between two expressions over the box where they
+// can.
 func (f *Formulas) larger(x, y *symbolic.Expr) *symbolic.Expr {
 	switch {
 	case x.AtMost(y, f.box):

@@ -47,9 +47,10 @@ func named(p *ir.Program, types []op.Type) map[string]int64 {
 	return sizes
 }
 
-// TestFormulas draws programs with open dimensions, derives the formulas of their
-// structures over boxes that have sizes of 0, or not, and compares them at the
-// sizes of the box that a structure admits with what the concrete shape rules find.
+// TestFormulas draws programs with open dimensions, derives the formulas of
+// their structures over boxes that have sizes of 0, or not, and compares them
+// at the sizes of the box that a structure admits with what the concrete shape
+// rules find.
 func TestFormulas(t *testing.T) {
 	known, unknown, compared := 0, 0, 0
 	checkDrawn(t, 1000, func(t *rapid.T) {

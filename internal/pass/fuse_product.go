@@ -86,7 +86,8 @@ func (f *fuser) beforeProduct(c *ir.Call, local map[*ir.Call]bool) {
 		return
 	}
 	r, a, b := c.Results[0], c.Args[0].Value, c.Args[1].Value
-	// A static result says nothing about the axis that is summed over, which may have a size that depends on data.
+	// A static result says nothing about the axis that is summed over, which
+	// may have a size that depends on data.
 	if r.Type.DType != dtype.F32 || !isStatic(r) || !isStatic(a) || rank(a) < 2 || rank(b) < 2 {
 		return
 	}

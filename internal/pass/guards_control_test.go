@@ -20,9 +20,9 @@ import (
 // tensor of rank 0 or 1 consists.
 type given struct{ sizes, values []int }
 
-// aloneWithValues are programs in which one kind of guard tells two sets of sizes
-// and values apart, as in alone, where values of inputs decide sizes, a branch
-// does not fit, or there is a loop.
+// aloneWithValues are programs in which one kind of guard tells two sets of
+// sizes and values apart, as in alone, where values of inputs decide sizes, a
+// branch does not fit, or there is a loop.
 var aloneWithValues = []struct {
 	kind          string
 	besides       []string
@@ -76,7 +76,8 @@ var aloneWithValues = []struct {
 			%z = exp(%r)
 			return %z
 		}`, []given{{sizes: []int{3, 2}}, {sizes: []int{2, 2}}, {values: []int{2}}}, []given{{sizes: []int{3, 2}}, {sizes: []int{0, 2}}, {values: []int{2}}}},
-	// With sizes 1 and 1 the last result has one of six types, with 1 and 10 one of more than are followed.
+	// With sizes 1 and 1 the last result has one of six types, with 1 and 10
+	// one of more than are followed.
 	{"possible types", nil, `
 		func @branches(%x: f32[n], %g: f32[m], %h: f32[k], %c: bool[]) {
 			%w1 = if(%c) {
@@ -132,8 +133,8 @@ func TestEachGuardAloneWithValues(t *testing.T) {
 	}
 }
 
-// meetValues makes a structure for the first inputs without some kinds of guards,
-// and returns the fault for the second ones.
+// meetValues makes a structure for the first inputs without some kinds of
+// guards, and returns the fault for the second ones.
 func meetValues(t *testing.T, text string, without []string, first, second []given) (fault string) {
 	t.Helper()
 	p, err := ir.Parse(text, op.Builtin())

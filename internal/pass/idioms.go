@@ -16,14 +16,14 @@ import (
 //     (x-mean(x)) / sqrt(mean((x-mean(x))^2) + epsilon) * scale + bias;
 //   - gelu by erf or tanh, and x*sigmoid(alpha*x).
 //
-// Requires: fold (scalars are constants), cse (a difference that is written twice
-// is one value), dce (a dead reader hides an idiom). Guarantees: the call that
-// defined the last value of an idiom computes it by one operator; its former
-// operands are left for dce if there is no other reader. Results differ by
-// rounding.
+// Requires: fold (scalars are constants), cse (a difference that is written
+// twice is one value), dce (a dead reader hides an idiom). Guarantees: the call
+// that defined the last value of an idiom computes it by one operator; its
+// former operands are left for dce if there is no other reader. Results differ
+// by rounding.
 //
-// Left to other passes: types other than f32, and idioms whose sizes are not known
-// yet (they are tried again when the program is specialised).
+// Left to other passes: types other than f32, and idioms whose sizes are not
+// known yet (they are tried again when the program is specialised).
 var Idioms = Pass{Name: "idioms", Doc: "find normalisations and activations that are spelled out", Run: idioms}
 
 func idioms(ctx *Context) error {
@@ -116,7 +116,8 @@ func other(c *ir.Call, v *ir.Value) *ir.Value {
 	return nil
 }
 
-// isScalar tells whether v is a constant of one element within a ten-thousandth of want.
+// isScalar tells whether v is a constant of one element within a ten-thousandth
+// of want.
 func (m *idiomFinder) isScalar(v *ir.Value, want float64) bool {
 	x, ok := m.ctx.scalar(v)
 	return ok && math.Abs(x-want) <= 1e-4*math.Abs(want)

@@ -11,7 +11,8 @@ import (
 	"github.com/tenure-go/tenure/op"
 )
 
-// spelled are bodies of programs over %x: f32[2,4,8] that give %y, and the operator that is found in them, if one is.
+// spelled are bodies of programs over %x: f32[2,4,8] that give %y, and the
+// operator that is found in them, if one is.
 var spelled = []struct{ name, body, want string }{
 	{"layer norm", layerNorm("%last", "pow(%d, %two)", "div(%d, %r)", "mul(%n, @g8)", "add(%s, @b8)"), "layer_normalization"},
 	{"layer norm, operands exchanged", layerNorm("%last", "mul(%d, %d)", "div(%d, %r)", "mul(@g8, %n)", "add(@b8, %s)"), "layer_normalization"},
@@ -114,7 +115,8 @@ var spelled = []struct{ name, body, want string }{
 		%y = mul(%s, %s)`, ""},
 }
 
-// layerNorm spells out a normalisation with the given calls for the square, the quotient, the product with a scale and the sum with a bias.
+// layerNorm spells out a normalisation with the given calls for the square, the
+// quotient, the product with a scale and the sum with a bias.
 func layerNorm(axes, square, quotient, scale, bias string) string {
 	return fmt.Sprintf(`
 		%%m = reduce_mean(%%x, %[1]s)

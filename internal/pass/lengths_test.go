@@ -55,7 +55,8 @@ func TestGuardsAreNeeded(t *testing.T) {
 	}
 }
 
-// checkLengths draws programs until one of the counts, if there is one, is not 0.
+// checkLengths draws programs until one of the counts, if there is one, is
+// not 0.
 func checkLengths(t *testing.T, programs int, ignore []string, fail func(*rapid.T, string), seen map[string]int, until ...*int) {
 	checkDrawn(t, programs, func(t *rapid.T) {
 		if len(until) > 0 && *until[0] > 0 {

@@ -5,9 +5,9 @@ import (
 	"github.com/tenure-go/tenure/op"
 )
 
-// loopTypes is the inference of a loop: types of the loop state that hold in every
-// iteration. They follow from the types of the operands and from the region as it
-// is then, of which loopTypes has a copy.
+// loopTypes is the inference of a loop: types of the loop state that hold in
+// every iteration. They follow from the types of the operands and from the
+// region as it is then, of which loopTypes has a copy.
 type loopTypes struct {
 	ctx    *Context
 	call   *ir.Call    // the copy

@@ -11,7 +11,8 @@ import (
 // ranges is where values lie in the bytes of others, for programs in which some
 // view is a part of its operand. Whether two values share a byte, and whether
 // one range holds another, follows from the order in which the ranges in one
-// value begin and end. Where the order is the same, donations are decided alike.
+// value begin and end. Where the order is the same, donations are decided
+// alike.
 type ranges struct {
 	roots []int // values that others are parts of
 	parts []part

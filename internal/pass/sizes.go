@@ -14,11 +14,12 @@ import (
 // a [question], or for the value of a constant, and the answer is recorded as a
 // guard: the decisions that follow from it hold for all sizes at which every
 // guard has the same answer. The rank and the element type of a value, and
-// whether it has a size, need no guard: a structure requires all of them to stay
-// (see structure.go). A test refuses passes that read types in any other way.
+// whether it has a size, need no guard: a structure requires all of them to
+// stay (see structure.go). A test refuses passes that read types in any other
+// way.
 
-// question is a question of a pass about the types of one or two values a and b,
-// with numbers x and y.
+// question is a question of a pass about the types of one or two values a and
+// b, with numbers x and y.
 type question uint8
 
 const (

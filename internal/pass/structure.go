@@ -85,7 +85,8 @@ func (c *Context) Structure() (s *Structure, reason string) {
 		initial: make([]op.Type, n), weights: make([]*ir.Value, n), varies: make([]bool, n), small: make([][]byte, n), origins: make([]origin, n), types: make([]op.Type, n), data: make([][]byte, n),
 		stored: make([][]byte, n), stamps: make([]int, n)}
 	met := s.complete(c)
-	// The steps are taken once for the present sizes: they must find the program as it is.
+	// The steps are taken once for the present sizes: they must find the
+	// program as it is.
 	if why := s.fit(s.firstParams, r.firstValue); why != "" {
 		return nil, "the steps do not repeat: " + why
 	}
@@ -99,7 +100,8 @@ func (c *Context) Structure() (s *Structure, reason string) {
 	return s, ""
 }
 
-// complete fills the tables by ID, and returns the values whose types steps find.
+// complete fills the tables by ID, and returns the values whose types steps
+// find.
 func (s *Structure) complete(c *Context) (met []*ir.Value) {
 	copy(s.initial, c.recorder.initial)
 	for v := range c.varying {
@@ -175,9 +177,9 @@ func (s *Structure) Types(params []op.Type, value func(input int) []byte, consta
 	return types
 }
 
-// Refusal returns the kind of guard because of which Types has just returned nil.
-// It begins with "value of an input: " where the parameters had the types of the
-// instance before, and other values.
+// Refusal returns the kind of guard because of which Types has just returned
+// nil. It begins with "value of an input: " where the parameters had the types
+// of the instance before, and other values.
 func (s *Structure) Refusal() string { return s.why }
 
 // derive enters the constants that depend on sizes, for the sizes of now.
@@ -258,7 +260,8 @@ func (s *Structure) fit(params []op.Type, value func(int) []byte) (why string) {
 	defer func() { s.value = nil }()
 	left, guards, constant := s.allowance, s.guards, s.constant
 	for at, st := range s.steps {
-		// Types change while fold runs: a question is answered where it was asked.
+		// Types change while fold runs: a question is answered where it was
+		// asked.
 		if len(guards) > 0 && guards[0].at <= at || len(constant) > 0 && constant[0].at <= at {
 			if guards, constant, why = s.hold(guards, constant, at); why != "" {
 				return why
@@ -566,8 +569,8 @@ func alignedBytes(w []uint64) []byte {
 // Program returns the final program, which must not be changed.
 func (s *Structure) Program() *ir.Program { return s.program }
 
-// Declined and Copies return the reports of the passes. Their sizes are those of
-// the first program.
+// Declined and Copies return the reports of the passes. Their sizes are those
+// of the first program.
 func (s *Structure) Declined() []plan.Declined { return s.declined }
 
 // Copies: see Declined.

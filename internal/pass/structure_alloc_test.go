@@ -15,8 +15,8 @@ import (
 )
 
 // The types of an instance take as many allocations for a program of any number
-// of calls and of constants that are computed from sizes, where the shapes are in
-// use already: the types, and the table of constants.
+// of calls and of constants that are computed from sizes, where the shapes are
+// in use already: the types, and the table of constants.
 func TestTypesAllocations(t *testing.T) {
 	const block = `
 		%s_ = shape(%x_)

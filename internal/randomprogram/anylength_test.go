@@ -29,12 +29,12 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// TestAnyLength draws programs with open dimensions and control flow. A model of
-// each is loaded once and runs at eight sets of sizes, each met at a moment that
-// is drawn, with other data when it is met again, in two sessions, with inputs
-// that are lent, donated and reused, and with outputs that the caller has. Some
-// programs run all sets at the same time then. The results are those of the
-// interpreter, and nothing is left behind.
+// TestAnyLength draws programs with open dimensions and control flow. A model
+// of each is loaded once and runs at eight sets of sizes, each met at a moment
+// that is drawn, with other data when it is met again, in two sessions, with
+// inputs that are lent, donated and reused, and with outputs that the caller
+// has. Some programs run all sets at the same time then. The results are those
+// of the interpreter, and nothing is left behind.
 //
 //	go test ./internal/randomprogram -run 'TestAnyLength$' -rapid.checks=100000 -rapid.seed=7 -rapid.nofailfile -timeout 4h
 func TestAnyLength(t *testing.T) {
@@ -66,7 +66,8 @@ type met struct {
 	refused      error
 }
 
-// mostBytes bounds a value of the interpreter: sizes at which one is larger are left out.
+// mostBytes bounds a value of the interpreter: sizes at which one is larger are
+// left out.
 const mostBytes = 1 << 21
 
 func anyLength(t *rapid.T, o *randomprogram.Open, seen map[string]int) {
@@ -272,9 +273,9 @@ func (r *lengthRun) folded(x *met) bool {
 	return err == nil
 }
 
-// refuses reports whether a model that has met no other sizes refuses the inputs
-// too, because a branch that is not taken does not fit them, or parts of a loop
-// of no rounds.
+// refuses reports whether a model that has met no other sizes refuses the
+// inputs too, because a branch that is not taken does not fit them, or parts of
+// a loop of no rounds.
 func (r *lengthRun) refuses(x met, want error) bool {
 	regions := false
 	r.Program.Walk(func(_ *ir.Block, c *ir.Call) { regions = regions || len(c.Regions) > 0 })
@@ -311,8 +312,8 @@ func (r *lengthRun) refuses(x met, want error) bool {
 	return errors.Is(err, tenure.ErrShape) && !strings.Contains(err.Error(), "BUG:")
 }
 
-// differs compares the outputs with the interpreter's, and the inputs with their
-// earlier elements.
+// differs compares the outputs with the interpreter's, and the inputs with
+// their earlier elements.
 func (r *lengthRun) differs(x met, how manner, given, outputs []*tensor.Tensor) string {
 	for i, v := range r.Program.Body.Results {
 		got, want := outputs[i], x.want[i]

@@ -126,7 +126,8 @@ func sizeOf(t op.Type) int {
 	return n
 }
 
-// mostDrawn bounds the bytes of a value, and mostHeld those of a run: a drawn loop may double a value in every round.
+// mostDrawn bounds the bytes of a value, and mostHeld those of a run: a drawn
+// loop may double a value in every round.
 const mostDrawn, mostHeld = 16 << 20, 1 << 30
 
 // interpret runs a program the plain way. Values whose size depends on data
@@ -304,7 +305,8 @@ func (b bound) differs(want op.Arg, got []byte) string {
 	if want.DType != dtype.F32 && want.DType != dtype.F64 {
 		return fmt.Sprintf("got % x, want % x", got, want.Data)
 	}
-	// Numbers, because the sign of a zero depends on the order of a sum, and of the operands of min and max.
+	// Numbers, because the sign of a zero depends on the order of a sum, and of
+	// the operands of min and max.
 	size := want.DType.Size()
 	for i := 0; i < len(got); i += size {
 		x, y := floatAt(got[i:i+size]), floatAt(want.Data[i:i+size])

@@ -20,7 +20,8 @@ type dynamics struct {
 	times     int         // how often the block that is drawn may run
 }
 
-// spend takes n doublings for a call that makes a value up to 2^n times as large, if they are left.
+// spend takes n doublings for a call that makes a value up to 2^n times as
+// large, if they are left.
 func (d *drawer) spend(n int) bool {
 	n *= d.times
 	if d.doublings < n {

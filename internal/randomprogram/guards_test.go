@@ -78,7 +78,8 @@ func TestGuardsAreNeeded(t *testing.T) {
 
 func tail(s string) string { return s[max(0, len(s)-4000):] }
 
-// kindsOfGuards returns the kinds of guards that the sources of package pass name.
+// kindsOfGuards returns the kinds of guards that the sources of package pass
+// name.
 func kindsOfGuards(t *testing.T) (kinds []string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(modeltest.Root(), "internal", "pass", "*.go"))

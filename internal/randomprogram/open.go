@@ -14,8 +14,8 @@ import (
 )
 
 // Open is a drawn program whose parameters have open dimensions. It is made of
-// what passes look for: results of one type, broadcasts, parts of values, numbers
-// that were computed from sizes, products, convolutions, branches.
+// what passes look for: results of one type, broadcasts, parts of values,
+// numbers that were computed from sizes, products, convolutions, branches.
 type Open struct {
 	Program *ir.Program
 	Weights ir.WeightMap
@@ -57,7 +57,8 @@ func DrawOpen(t *rapid.T) *Open {
 	return d.Open
 }
 
-// opener draws an Open call by call. A call that a shape rule refuses is dropped.
+// opener draws an Open call by call. A call that a shape rule refuses is
+// dropped.
 type opener struct {
 	*Open
 	t       *rapid.T
@@ -73,7 +74,8 @@ type opener struct {
 // symbols are the open dimensions. A file may give two of them one name.
 var symbols = []string{"a", "b", "c"}
 
-// param draws a parameter: numbers of open dimensions, or a few integers that decide sizes.
+// param draws a parameter: numbers of open dimensions, or a few integers that
+// decide sizes.
 func (d *opener) param() {
 	i := len(d.block.Params)
 	t := op.Type{DType: dtype.F32}
@@ -192,8 +194,8 @@ func (d *opener) emit(name string, attrs op.Attrs, args ...*ir.Value) *ir.Value 
 	return results[0]
 }
 
-// roundedBy are the operators that other kernels compute where they, or parts of
-// them, are fused.
+// roundedBy are the operators that other kernels compute where they, or parts
+// of them, are fused.
 var roundedBy = map[string]bool{"conv": true, "matmul": true, "sigmoid": true, "erf": true, "sqrt": true}
 
 func (d *opener) emitCall(c *ir.Call, args ...*ir.Value) []*ir.Value {

@@ -34,8 +34,9 @@ func (d *opener) condition(x *ir.Value) *ir.Value {
 	return d.emit("greater", nil, r, d.number(1))
 }
 
-// branch draws an `if` whose condition is a comparison of sizes, or of data. Its
-// regions return values of one type, or, where sizes may depend on data, of two.
+// branch draws an `if` whose condition is a comparison of sizes, or of data.
+// Its regions return values of one type, or, where sizes may depend on data, of
+// two.
 func (d *opener) branch(x *ir.Value, depth int) {
 	cond := d.condition(x)
 	if cond == nil {
@@ -64,8 +65,8 @@ func (d *opener) branch(x *ir.Value, depth int) {
 	d.emitCall(c, cond)
 }
 
-// numbered draws a number that only a run knows: a parameter, or a value that is
-// computed from data.
+// numbered draws a number that only a run knows: a parameter, or a value that
+// is computed from data.
 func (d *opener) numbered(x *ir.Value) {
 	var n *ir.Value
 	for _, p := range d.Program.Body.Params {
@@ -124,8 +125,8 @@ func (d *opener) picked(x *ir.Value) {
 }
 
 // loop draws a loop. Its limit is a constant, a number of a run or a size; it
-// carries values, of one type or growing ones, and stacks others. One kind reads
-// a slice of a value in each round, as a scan does.
+// carries values, of one type or growing ones, and stacks others. One kind
+// reads a slice of a value in each round, as a scan does.
 func (d *opener) loop(x *ir.Value, depth int) {
 	if d.Rounded[x] || d.rounds > 4 || rank(x) == 0 {
 		return

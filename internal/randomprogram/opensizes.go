@@ -59,8 +59,8 @@ func (o *Open) Sizes(t *rapid.T) []op.Type {
 	return types
 }
 
-// enlarge sets the sizes of a symbol to n, if no parameter has too many elements
-// then.
+// enlarge sets the sizes of a symbol to n, if no parameter has too many
+// elements then.
 func (o *Open) enlarge(sizes [][]int, symbol string, n int) {
 	larger := make([][]int, len(sizes))
 	for i, p := range o.Program.Body.Params {

@@ -28,7 +28,8 @@ type randomRun struct {
 	buffers []*memory.Buffer // of outputs whose size depends on data
 }
 
-// attach sets the run's arena and scratch, filled with rubbish, inputs and outputs.
+// attach sets the run's arena and scratch, filled with rubbish, inputs and
+// outputs.
 func (r *randomRun) attach(rubbish byte) {
 	r.rubbish, r.given, r.outputs, r.types = rubbish, nil, nil, nil
 	r.runner.Attach(words(int(r.exe.ArenaBytes), rubbish), words(int(r.exe.ScratchBytes), rubbish))

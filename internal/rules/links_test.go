@@ -38,7 +38,8 @@ func anchors(page string) (list []string) {
 	return list
 }
 
-// TestLinks: every link from one page of the project to another leads somewhere, and RATIONALE's list of contents has every question.
+// TestLinks: every link from one page of the project to another leads
+// somewhere, and RATIONALE's list of contents has every question.
 func TestLinks(t *testing.T) {
 	links := 0
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {

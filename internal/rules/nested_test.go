@@ -32,8 +32,8 @@ func TestNestedModules(t *testing.T) {
 	}
 }
 
-// TestTables holds the tables of the project's pages to the files of results in bench. It reads both, so that a change of either
-// lets it run again.
+// TestTables holds the tables of the project's pages to the files of results in
+// bench. It reads both, so that a change of either lets it run again.
 func TestTables(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("needs the go command: ", err)

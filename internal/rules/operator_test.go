@@ -10,11 +10,14 @@ import (
 // fileRow is a row of the table in "Add an operator".
 var fileRow = regexp.MustCompile("(?m)^\\| `([^`]+\\.go)` \\|")
 
-// oneHot matches the names by which the six files call the operator of that example.
+// oneHot matches the names by which the six files call the operator of that
+// example.
 var oneHot = regexp.MustCompile(`"one_hot"|"OneHot"|\bOneHot(\[T any\])?\(`)
 
-// TestOperatorFiles compares the table of "Add an operator" in CONTRIBUTING.md with the sources: each file has the operator of the
-// example, and no other source that is written by hand has it, except tests and its function in package eager, which it need not have.
+// TestOperatorFiles compares the table of "Add an operator" in CONTRIBUTING.md
+// with the sources: each file has the operator of the example, and no other
+// source that is written by hand has it, except tests and its function in
+// package eager, which it need not have.
 func TestOperatorFiles(t *testing.T) {
 	text, err := os.ReadFile("CONTRIBUTING.md")
 	if err != nil {

@@ -27,8 +27,9 @@ func readPromised(t *testing.T) []string {
 	return strings.FieldsFunc(string(m[1]), func(r rune) bool { return r == ',' || r == ' ' || r == '\n' })
 }
 
-// TestPromised checks that promised packages use only each other's types, and that the comments of
-// the other public packages say that they are not promised.
+// TestPromised checks that promised packages use only each other's types, and
+// that the comments of the other public packages say that they are not
+// promised.
 func TestPromised(t *testing.T) {
 	promised := readPromised(t)
 	comments := map[string]string{} // of importable packages
@@ -59,10 +60,12 @@ func TestPromised(t *testing.T) {
 	}
 }
 
-// maxOpening is how many lines of a package comment come before its first heading at most: with the example, one screen.
+// maxOpening is how many lines of a package comment come before its first
+// heading at most: with the example, one screen.
 const maxOpening = 30
 
-// TestPromisedPackagesOpenWithAnExample holds the comments of promised packages to a summary and an example before any heading.
+// TestPromisedPackagesOpenWithAnExample holds the comments of promised packages
+// to a summary and an example before any heading.
 func TestPromisedPackagesOpenWithAnExample(t *testing.T) {
 	promised := readPromised(t)
 	for _, s := range everySource(t) {
@@ -80,7 +83,8 @@ func TestPromisedPackagesOpenWithAnExample(t *testing.T) {
 	}
 }
 
-// TestOnlyPromisedPackagesAreUsed holds the command, the examples and the benchmarks to what other programs can use.
+// TestOnlyPromisedPackagesAreUsed holds the command, the examples and the
+// benchmarks to what other programs can use.
 func TestOnlyPromisedPackagesAreUsed(t *testing.T) {
 	promised := readPromised(t)
 	for _, s := range everySource(t) {
@@ -95,7 +99,8 @@ func TestOnlyPromisedPackagesAreUsed(t *testing.T) {
 	}
 }
 
-// unpromisedTypes returns the exported declarations of a file that name something of a package of this module that is not promised.
+// unpromisedTypes returns the exported declarations of a file that name
+// something of a package of this module that is not promised.
 func unpromisedTypes(s source, promised []string) (faults []string) {
 	names := map[string]string{} // packages by their name in the file
 	for _, spec := range s.file.Imports {

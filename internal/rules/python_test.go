@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// pythonImport matches an import of a module of the client, at any place of a file: of modules by name, from a module, or of the package.
+// pythonImport matches an import of a module of the client, at any place of a
+// file: of modules by name, from a module, or of the package.
 var pythonImport = regexp.MustCompile(`(?m)^[ \t]*(?:from \. import (\([^)]*\)|[^(\n#]*)|from (?:\.|tenure\.)(\w+) import|(?:import|from) (tenure)\b)`)
 
 // pythonImports returns the modules that the text of one imports.
@@ -27,7 +28,8 @@ func pythonImports(text string) []string {
 	return modules
 }
 
-// TestPythonImportRule holds the modules of the Python client to the rule of ARCHITECTURE.md.
+// TestPythonImportRule holds the modules of the Python client to the rule of
+// ARCHITECTURE.md.
 func TestPythonImportRule(t *testing.T) {
 	l := readLattice(t, "python-imports")
 	files, err := filepath.Glob("python/tenure/*.py")

@@ -230,8 +230,8 @@ func (l *lattice) fault(s source) string {
 		if s.isTest {
 			ok = ok || imp == s.pkg || slices.Contains([]string{"memory/memorytest", "internal/kernel/ref", "internal/kernel/kerneltest", "op/optest", "internal/opcases", "internal/weights", "python/pythontest",
 				"internal/modeltest", "internal/onnxtest", "internal/onnx/wire/wiretest"}, imp)
-			// A test in a package of its own may import any package that builds on the tested
-			// one.
+			// A test in a package of its own may import any package that builds
+			// on the tested one.
 			ok = ok || strings.HasSuffix(s.file.Name.Name, "_test") && l.reach(imp)[s.pkg]
 		}
 		if !ok {

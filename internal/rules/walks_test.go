@@ -11,8 +11,8 @@ import (
 // step is a declaration and its file, as a walk names them.
 var step = regexp.MustCompile("`([A-Za-z][A-Za-z0-9.]*)`,? \\(?`([a-z0-9_/]+\\.go)`")
 
-// TestWalks looks up every declaration that a walk of ARCHITECTURE.md names in the
-// file that it names, and holds a walk to five steps.
+// TestWalks looks up every declaration that a walk of ARCHITECTURE.md names in
+// the file that it names, and holds a walk to five steps.
 func TestWalks(t *testing.T) {
 	text, err := os.ReadFile("ARCHITECTURE.md")
 	if err != nil {
@@ -47,8 +47,8 @@ func TestWalks(t *testing.T) {
 	}
 }
 
-// namesOf returns the names that a declaration declares: Name, or Type.Name for a
-// method.
+// namesOf returns the names that a declaration declares: Name, or Type.Name for
+// a method.
 func namesOf(d ast.Decl) (names []string) {
 	switch d := d.(type) {
 	case *ast.GenDecl:

@@ -37,10 +37,12 @@ var zeroPanics = map[string]string{
 	"shape.MustOf":                        "named Must: for sizes that the program knows",
 }
 
-// Operations that use tensor.Taken index its operands like a slice, so its methods are left out, like those of tensor.Operation.
+// Operations that use tensor.Taken index its operands like a slice, so its
+// methods are left out, like those of tensor.Operation.
 //
-// TestZeroValues calls everything that the packages export with nil, zero and wrong values. It must return, with an error or a
-// zero result: nothing panics, and nothing hangs.
+// TestZeroValues calls everything that the packages export with nil, zero and
+// wrong values. It must return, with an error or a zero result: nothing panics,
+// and nothing hangs.
 func TestZeroValues(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a program")

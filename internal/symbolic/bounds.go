@@ -180,7 +180,8 @@ func (e *Expr) interval(box Box) (Range, bool) {
 	return sum, true
 }
 
-// power returns the range of the n-th power, n at least 1, and false beyond int64.
+// power returns the range of the n-th power, n at least 1, and false beyond
+// int64.
 func (r Range) power(n int) (Range, bool) {
 	all, ok := r, true
 	for i := 1; i < n && ok; i++ {

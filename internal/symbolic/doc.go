@@ -3,8 +3,8 @@
 //
 // An [Expr] is in a normal form, a polynomial whose variables are symbols,
 // quotients, maxima and minima, so that expressions that differ in the order of
-// their terms are equal. It is evaluated for sizes ([Expr.Eval]), bounded over a
-// [Box] of ranges ([Expr.Bounds]), and printed as people write it:
+// their terms are equal. It is evaluated for sizes ([Expr.Eval]), bounded over
+// a [Box] of ranges ([Expr.Bounds]), and printed as people write it:
 //
 //	seq, past := symbolic.Symbol("seq"), symbolic.Symbol("past")
 //	scores := symbolic.Const(48).Mul(seq).Mul(seq.Add(past))

@@ -45,7 +45,8 @@ const (
 	minimum
 )
 
-// mostTerms bounds the terms of an expression: beyond it no reader learns anything.
+// mostTerms bounds the terms of an expression: beyond it no reader learns
+// anything.
 const mostTerms = 256
 
 // Const returns the expression that is n everywhere.
@@ -306,8 +307,8 @@ func (e *Expr) Over(f *Expr) *Expr {
 	return nil
 }
 
-// leading returns the term of an expression, which is not 0, that comes first in
-// the lexicographic order of monomials.
+// leading returns the term of an expression, which is not 0, that comes first
+// in the lexicographic order of monomials.
 func leading(e *Expr) term {
 	best := e.terms[0]
 	for _, t := range e.terms[1:] {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// String returns the expression with common symbols in front: "4·seq·(past + seq)",
-// "64·⌈seq/16⌉", "max(seq, 4)". An unknown one is "?".
+// String returns the expression with common symbols in front: "4·seq·(past +
+// seq)", "64·⌈seq/16⌉", "max(seq, 4)". An unknown one is "?".
 func (e *Expr) String() string {
 	switch {
 	case e == nil:

@@ -1,11 +1,13 @@
-// Command testsummary runs go test and says at the end how many tests passed, and which were skipped and why: go test itself says that of a
-// passing package only with -v.
+// Command testsummary runs go test and says at the end how many tests passed,
+// and which were skipped and why: go test itself says that of a passing package
+// only with -v.
 //
 //	go run ./internal/testsummary [-short] [...] ./...
 //
-// All arguments are those of go test. A package prints one line when it ends; the whole output of failed ones follows. The exit status is that
-// of go test. The reason of a skipped test names its requirements. The command owns no tensors and runs one process, whose output it reads as
-// it comes.
+// All arguments are those of go test. A package prints one line when it ends;
+// the whole output of failed ones follows. The exit status is that of go test.
+// The reason of a skipped test names its requirements. The command owns no
+// tensors and runs one process, whose output it reads as it comes.
 package main
 
 import (
@@ -66,7 +68,8 @@ func newSummary() *summary {
 	return &summary{output: map[string][]string{}, skipped: map[string][]string{}}
 }
 
-// read follows go test and prints a line for each package, and the output of what fails.
+// read follows go test and prints a line for each package, and the output of
+// what fails.
 func (s *summary) read(in io.Reader, out io.Writer) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 1<<26)
@@ -127,7 +130,8 @@ func reason(lines []string) string {
 	return "no reason given"
 }
 
-// print writes the totals, and the reasons with their tests, the one with the most first.
+// print writes the totals, and the reasons with their tests, the one with the
+// most first.
 func (s *summary) print(out io.Writer) {
 	total := 0
 	for _, tests := range s.skipped {

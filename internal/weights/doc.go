@@ -21,7 +21,8 @@
 //	shared   in memory that other processes map      all of them once  by Close of the last one
 //
 // Package memory counts buffers, panels and mapped files under the purpose
-// Weights, mapped files in the figure Files too, and shared memory under Shared.
+// Weights, mapped files in the figure Files too, and shared memory under
+// Shared.
 //
 // A weight is loaded or not. One that is not loaded takes no memory, and is
 // loaded by [Store.Bytes]: from the file, from the weight that it is derived

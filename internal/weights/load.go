@@ -76,8 +76,8 @@ func (s *Store) canUnload(v *ir.Value, restorable bool) bool {
 
 // unload frees the bytes of a weight if possible: the pages of its file, or its
 // buffer. It is for a weight that kernels read from a panel. Reading the weight
-// loads it again, from its source or, if that is not known, by restore, which is
-// nil if the weight cannot be restored.
+// loads it again, from its source or, if that is not known, by restore, which
+// is nil if the weight cannot be restored.
 func (s *Store) unload(v *ir.Value, restore func(dst []byte)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

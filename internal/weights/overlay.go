@@ -90,8 +90,8 @@ func (o *Overlay) Derive(v, of *ir.Value, offset int, fill func(dst, src []byte)
 // fewConstants is how many small constants an overlay is made for at first.
 const fewConstants = 16
 
-// room returns n zeroed bytes, aligned for any element. Small constants share an
-// allocation.
+// room returns n zeroed bytes, aligned for any element. Small constants share
+// an allocation.
 func (o *Overlay) room(n int) []byte {
 	need := n/8 + 1
 	if need > len(o.words) {

@@ -22,8 +22,8 @@ type Panel struct {
 	// where they do not.
 	Measure func(src []byte) int
 
-	// Pack writes the panel to dst, Bytes long and zeroed, from the part. Unpack
-	// makes the part again; it is nil where nothing can.
+	// Pack writes the panel to dst, Bytes long and zeroed, from the part.
+	// Unpack makes the part again; it is nil where nothing can.
 	Pack, Unpack func(dst, src []byte)
 }
 

@@ -87,8 +87,9 @@ func (e *entry) source() []byte {
 	return e.origin.inFile
 }
 
-// TestPackRestores unloads a weight that is in no file where its panel has all of it, and unpacks the panel when the weight
-// is read. Parts of a weight are packed one by one, and a part that is read unpacked stays.
+// TestPackRestores unloads a weight that is in no file where its panel has all
+// of it, and unpacks the panel when the weight is read. Parts of a weight are
+// packed one by one, and a part that is read unpacked stays.
 func TestPackRestores(t *testing.T) {
 	memorytest.Check(t)
 	whole, parts, plain := weightOf("whole", 4), weightOf("parts", 4), weightOf("plain", 4)
@@ -213,8 +214,9 @@ func TestPackFails(t *testing.T) {
 	}
 }
 
-// TestProgress counts the bytes of a file that is read and of panels that are packed: each stage from 0 to its total, panels
-// that several uses have once, and nothing where all are packed.
+// TestProgress counts the bytes of a file that is read and of panels that are
+// packed: each stage from 0 to its total, panels that several uses have once,
+// and nothing where all are packed.
 func TestProgress(t *testing.T) {
 	memorytest.Check(t)
 	type call struct {

@@ -31,7 +31,8 @@ func (t *tally) add(bytes int64) {
 	t.report(t.stage, t.done, t.total)
 }
 
-// end ends the stage. What was not counted, because another process had it or a fault came between, is done with too.
+// end ends the stage. What was not counted, because another process had it or a
+// fault came between, is done with too.
 func (t *tally) end() {
 	if t.done < t.total {
 		t.add(t.total - t.done)

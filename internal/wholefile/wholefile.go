@@ -14,10 +14,11 @@ import (
 // parts tells apart the files that this process is writing.
 var parts atomic.Int64
 
-// Write creates a file with the bytes that fill writes, and renames it to path. A new file is made with mode 0666, less the
-// umask; one that is replaced keeps its mode. A link stays, and the file that it names is replaced; anything but a regular file,
-// such as /dev/stdout, is written into. Errors begin with path; if fill fails they match its error, and the old file is
-// unchanged.
+// Write creates a file with the bytes that fill writes, and renames it to path.
+// A new file is made with mode 0666, less the umask; one that is replaced keeps
+// its mode. A link stays, and the file that it names is replaced; anything but
+// a regular file, such as /dev/stdout, is written into. Errors begin with path;
+// if fill fails they match its error, and the old file is unchanged.
 func Write(path string, fill func(io.Writer) error) error {
 	if err := write(path, fill); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
@@ -67,7 +68,8 @@ func fillFile(path string, how int, mode fs.FileMode, fill func(io.Writer) error
 	return errors.Join(err, reason(f.Close()))
 }
 
-// reason takes the names of files from an error: the caller of Write is told of the one that it knows.
+// reason takes the names of files from an error: the caller of Write is told of
+// the one that it knows.
 func reason(err error) error {
 	var path *fs.PathError
 	var link *os.LinkError

@@ -7,7 +7,8 @@ import (
 	"github.com/tenure-go/tenure/memory/memorytest"
 )
 
-// A test that forgets to release its buffer fails, and in a build with the tag invariants the report names this line.
+// A test that forgets to release its buffer fails, and in a build with the tag
+// invariants the report names this line.
 func ExampleCheck() {
 	_ = func(t *testing.T) {
 		memorytest.Check(t)

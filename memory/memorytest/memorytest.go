@@ -1,4 +1,5 @@
-// Package memorytest fails tests that leave buffers, tensors or uses of them behind.
+// Package memorytest fails tests that leave buffers, tensors or uses of them
+// behind.
 //
 //	func TestRelu(t *testing.T) {
 //		memorytest.Check(t) // first, so that it looks after all other cleanups
@@ -7,17 +8,21 @@
 //
 // # What it checks
 //
-// [Check] compares the live objects at the end of the test with those at its beginning: buffers, handles (tensors), uses
-// (views of data, running operations, exports) and holds on earlier buffers. With the tag `invariants` the report names the
-// place that made each; without it, size, purpose and element type. Buffers that the collector found dropped in the meantime
-// count as left behind.
+// [Check] compares the live objects at the end of the test with those at its
+// beginning: buffers, handles (tensors), uses (views of data, running
+// operations, exports) and holds on earlier buffers. With the tag `invariants`
+// the report names the place that made each; without it, size, purpose and
+// element type. Buffers that the collector found dropped in the meantime count
+// as left behind.
 //
 // # Concurrency
 //
-// Live buffers belong to the process, not to a test. So a test with Check cannot call t.Parallel (which panics, because Check
-// sets an environment variable), and go test runs it alone regardless of GOMAXPROCS. Its subtests may be parallel: the
-// parent's Check runs when all have ended. The test's own goroutines must have released their tensors when it returns; Check
-// waits a moment for those that are just ending.
+// Live buffers belong to the process, not to a test. So a test with Check
+// cannot call t.Parallel (which panics, because Check sets an environment
+// variable), and go test runs it alone regardless of GOMAXPROCS. Its subtests
+// may be parallel: the parent's Check runs when all have ended. The test's own
+// goroutines must have released their tensors when it returns; Check waits a
+// moment for those that are just ending.
 //
 // The package owns no memory.
 package memorytest
@@ -59,7 +64,8 @@ func Check(t testing.TB) {
 	})
 }
 
-// watch collects the safety net's reports of buffers newer than last, until the returned function is called.
+// watch collects the safety net's reports of buffers newer than last, until the
+// returned function is called.
 func watch(last uint64) (stop func() []string) {
 	var mu sync.Mutex
 	var found []string

@@ -20,8 +20,8 @@ type Case struct {
 
 	// Want are the results, as a reference computes them; those past its end
 	// are not compared. A number of a floating-point type may differ from the
-	// wanted one w by Within * max(1, |w|). Other elements, and all if Within is
-	// 0, must be equal bit by bit.
+	// wanted one w by Within * max(1, |w|). Other elements, and all if Within
+	// is 0, must be equal bit by bit.
 	Want   []Operand
 	Within float64
 

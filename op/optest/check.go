@@ -134,8 +134,8 @@ func infer(s *op.Sig) (err error) {
 	return nil
 }
 
-// checkRule calls the shape rule on calls of which less is known: the types that
-// it returns must admit those that it returns when all is known.
+// checkRule calls the shape rule on calls of which less is known: the types
+// that it returns must admit those that it returns when all is known.
 func checkRule(s *op.Sig) error {
 	var errs []error
 	for _, less := range []struct {

@@ -69,7 +69,8 @@ func TestCheckPasses(t *testing.T) {
 	}
 }
 
-// beyond is the byte at an offset from the start of a slice, in its bounds or not.
+// beyond is the byte at an offset from the start of a slice, in its bounds or
+// not.
 func beyond(data []byte, at int) *byte {
 	return (*byte)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(data)), at))
 }

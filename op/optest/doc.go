@@ -1,4 +1,5 @@
-// Package optest tests operators, those of users too, against their declarations.
+// Package optest tests operators, those of users too, against their
+// declarations.
 //
 //	if err := optest.Check(def, optest.Case{Args: []optest.Operand{optest.Of([]float32{1, 2, 3}, 3)}}); err != nil {
 //		t.Error(err)

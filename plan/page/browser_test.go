@@ -14,7 +14,8 @@ import (
 	"testing"
 )
 
-// browser is a page of a headless Chromium that tests drive through its debugging pipe, one at a time.
+// browser is a page of a headless Chromium that tests drive through its
+// debugging pipe, one at a time.
 type browser struct {
 	t        *testing.T
 	to, from *os.File
@@ -27,7 +28,8 @@ type browser struct {
 	faults   []string // exceptions, errors of the console, and requests beside that of the page
 }
 
-// common is the browser of all tests of the package, nil until the first of them needs it.
+// common is the browser of all tests of the package, nil until the first of
+// them needs it.
 var common *browser
 
 func TestMain(m *testing.M) {
@@ -38,7 +40,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// startBrowser returns a browser for a test, which is skipped where there is none.
+// startBrowser returns a browser for a test, which is skipped where there is
+// none.
 func startBrowser(t *testing.T) *browser {
 	t.Helper()
 	if testing.Short() {
@@ -83,8 +86,8 @@ func launch(path string) (*browser, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The page comes from this test, and containers often lack the system calls that the sandbox
-	// needs.
+	// The page comes from this test, and containers often lack the system calls
+	// that the sandbox needs.
 	cmd := exec.Command(path, "--headless=new", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
 		"--no-first-run", "--hide-scrollbars", "--user-data-dir="+profile, "about:blank")
 	cmd.ExtraFiles = []*os.File{theirs, replies}
@@ -229,7 +232,8 @@ func (b *browser) eval(expression string, result any) {
 	}
 }
 
-// click presses and releases the mouse at a point of the page, which is scrolled there first.
+// click presses and releases the mouse at a point of the page, which is
+// scrolled there first.
 func (b *browser) click(x, y float64) {
 	b.t.Helper()
 	for _, what := range []string{"mouseMoved", "mousePressed", "mouseReleased"} {

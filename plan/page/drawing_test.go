@@ -33,7 +33,8 @@ func show(t *testing.T, b *browser, p *plan.Plan) *drawn {
 	return &drawn{b, p}
 }
 
-// clickStep clicks into the column of a step, in a view of the whole run, where no value is.
+// clickStep clicks into the column of a step, in a view of the whole run, where
+// no value is.
 func (d *drawn) clickStep(k int) {
 	d.t.Helper()
 	var at []float64
@@ -64,7 +65,8 @@ func (d *drawn) alive() (step int, rows []listed) {
 	return table.Step, table.Rows
 }
 
-// checkAlive compares the table with the values that live in step k, and its sum with the bytes that live then.
+// checkAlive compares the table with the values that live in step k, and its
+// sum with the bytes that live then.
 func (d *drawn) checkAlive(k int) {
 	d.t.Helper()
 	step, rows := d.alive()
@@ -97,7 +99,8 @@ func (d *drawn) checkAlive(k int) {
 	}
 }
 
-// The first table is that of the peak: its counts add up to the plan's peak. A click on any step lists what lives then.
+// The first table is that of the peak: its counts add up to the plan's peak. A
+// click on any step lists what lives then.
 func TestStepsListWhatLives(t *testing.T) {
 	b := startBrowser(t)
 	for name, p := range map[string]*plan.Plan{"residual": fixture(t, "residual"), "hostile": fixture(t, "hostile"), "synthetic": synthetic(60, 3)} {
@@ -129,7 +132,8 @@ func (d *drawn) clean() {
 	d.faults = nil
 }
 
-// Every value that has a place is one shape, and every value one row of the list of all.
+// Every value that has a place is one shape, and every value one row of the
+// list of all.
 func TestEveryValueIsThereOnce(t *testing.T) {
 	b := startBrowser(t)
 	for name, p := range map[string]*plan.Plan{"residual": fixture(t, "residual"), "3000 steps": large()} {
@@ -187,7 +191,8 @@ func (d *drawn) checkAliveIDs(k int) {
 	}
 }
 
-// All spaces are drawn at one scale, and the bar and the figures have the plan's bytes.
+// All spaces are drawn at one scale, and the bar and the figures have the
+// plan's bytes.
 func TestDrawnToScale(t *testing.T) {
 	p := synthetic(60, 5)
 	d := show(t, startBrowser(t), p)
@@ -234,7 +239,8 @@ func TestDrawnToScale(t *testing.T) {
 	d.clean()
 }
 
-// The tooltip of a value names its writer, its last reader, its size, and the reason why it was not put in place.
+// The tooltip of a value names its writer, its last reader, its size, and the
+// reason why it was not put in place.
 func TestHover(t *testing.T) {
 	d := show(t, startBrowser(t), fixture(t, "residual"))
 	for id, want := range map[int][]string{
@@ -255,7 +261,8 @@ func TestHover(t *testing.T) {
 	}
 	p := synthetic(60, 3)
 	d = show(t, d.browser, p)
-	// A value whose step could have taken an operand's bytes and did not says why.
+	// A value whose step could have taken an operand's bytes and did not says
+	// why.
 	refused := p.Declined[0]
 	at := slices.IndexFunc(p.Values, func(v plan.Value) bool { return v.Start == plan.Time(2*refused.Call+1) })
 	d.eval(fmt.Sprintf(`document.querySelector('#search').value = %q; document.querySelector('#search').dispatchEvent(new Event("input"))`, p.Values[at].Name), nil)
@@ -296,7 +303,8 @@ func TestTablesSort(t *testing.T) {
 	d.clean()
 }
 
-// Among 3,000 steps the reader finds a value by a part of its name, zooms there, walks and comes back, by keys alone.
+// Among 3,000 steps the reader finds a value by a part of its name, zooms
+// there, walks and comes back, by keys alone.
 func TestFindAndMove(t *testing.T) {
 	p := large()
 	d := show(t, startBrowser(t), p)
@@ -348,8 +356,8 @@ func TestFindAndMove(t *testing.T) {
 	d.clean()
 }
 
-// Pictures of models, in light and dark and for print. What they show of names can be read and told apart. With -artifacts the
-// pictures stay.
+// Pictures of models, in light and dark and for print. What they show of names
+// can be read and told apart. With -artifacts the pictures stay.
 func TestPictures(t *testing.T) {
 	b := startBrowser(t)
 	models := filepath.Join(modeltest.SharedRoot(), "models")
@@ -397,7 +405,8 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// keep takes a picture, which has to show something, and puts it among the test's artifacts.
+// keep takes a picture, which has to show something, and puts it among the
+// test's artifacts.
 func (d *drawn) keep(t *testing.T, name string, whole bool) {
 	t.Helper()
 	text := d.picture(whole)
@@ -423,8 +432,9 @@ func colours(picture image.Image) int {
 	return len(seen)
 }
 
-// checkLabels wants labels to lie within their shapes and to be whole names or enough of them. Inputs and outputs that can be
-// told apart by their names can be told apart by their labels.
+// checkLabels wants labels to lie within their shapes and to be whole names or
+// enough of them. Inputs and outputs that can be told apart by their names can
+// be told apart by their labels.
 func (d *drawn) checkLabels(t *testing.T) {
 	t.Helper()
 	var labels []struct {

@@ -10,8 +10,8 @@ import (
 	"github.com/tenure-go/tenure/plan"
 )
 
-// WriteFormulas writes a page of f to w, all of it or nothing: the picture of bytes
-// against sizes, and the report. It has no script.
+// WriteFormulas writes a page of f to w, all of it or nothing: the picture of
+// bytes against sizes, and the report. It has no script.
 func WriteFormulas(w io.Writer, f *plan.Formulas) error {
 	var report, picture, out bytes.Buffer
 	if err := f.Report(&report); err != nil {

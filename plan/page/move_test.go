@@ -17,8 +17,8 @@ func (d *drawn) box(id int) (b box) {
 	return b
 }
 
-// The wheel zooms around the pointer, a drag moves the drawing, and the wheel alone scrolls the
-// page.
+// The wheel zooms around the pointer, a drag moves the drawing, and the wheel
+// alone scrolls the page.
 func TestZoomAndMove(t *testing.T) {
 	d := show(t, startBrowser(t), fixture(t, "residual"))
 	const id = 5 // conv2, in the middle of the run
@@ -62,7 +62,8 @@ func TestZoomAndMove(t *testing.T) {
 	d.clean()
 }
 
-// A plan without steps has a page, and values whose size nothing bounds are on it, without bytes.
+// A plan without steps has a page, and values whose size nothing bounds are on
+// it, without bytes.
 func TestPlansWithoutBytes(t *testing.T) {
 	b := startBrowser(t)
 	show(t, b, fixture(t, "empty")).clean()

@@ -13,8 +13,9 @@ import (
 	"github.com/tenure-go/tenure/plan"
 )
 
-// Write writes the page of p to w, all of it or nothing. The error is a [plan.ErrDocument] if p contradicts itself, or that
-// of w. A browser computes with numbers of 53 bits: byte counts above 9 PB are shown rounded.
+// Write writes the page of p to w, all of it or nothing. The error is a
+// [plan.ErrDocument] if p contradicts itself, or that of w. A browser computes
+// with numbers of 53 bits: byte counts above 9 PB are shown rounded.
 func Write(w io.Writer, p *plan.Plan) error {
 	var report, out bytes.Buffer
 	if err := p.Report(&report); err != nil {
@@ -38,7 +39,8 @@ func Write(w io.Writer, p *plan.Plan) error {
 //go:embed page.tmpl page.css *.js
 var files embed.FS
 
-// parts returns what all pages have in common. It is read when the first page is written.
+// parts returns what all pages have in common. It is read when the first page
+// is written.
 var parts = sync.OnceValue(func() (p struct {
 	page   *template.Template
 	style  template.CSS
@@ -58,7 +60,8 @@ var parts = sync.OnceValue(func() (p struct {
 	return p
 })
 
-// hashOf is the source expression of a content security policy that allows one text.
+// hashOf is the source expression of a content security policy that allows one
+// text.
 func hashOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])

@@ -75,7 +75,8 @@ var (
 	policy  = regexp.MustCompile(`Content-Security-Policy" content="([^"]*)"`)
 )
 
-// The page contains the whole document, and the amount of markup does not depend on the names in it.
+// The page contains the whole document, and the amount of markup does not
+// depend on the names in it.
 func TestNamesStayText(t *testing.T) {
 	plain := fixture(t, "empty")
 	p := hostile()
@@ -103,7 +104,8 @@ func TestNamesStayText(t *testing.T) {
 	}
 }
 
-// The policy names the script and the style of the page, allows no others, and nothing that is loaded.
+// The policy names the script and the style of the page, allows no others, and
+// nothing that is loaded.
 func TestPolicy(t *testing.T) {
 	text := written(t, fixture(t, "residual"))
 	found := policy.FindSubmatch(text)
@@ -161,7 +163,8 @@ func TestWriteErrorIsReturned(t *testing.T) {
 	}
 }
 
-// The plans that the tests of the drawing make are ones that a document can hold.
+// The plans that the tests of the drawing make are ones that a document can
+// hold.
 func TestSyntheticPlanIsValid(t *testing.T) {
 	for _, count := range []int{20, 60, 300} {
 		p := synthetic(count, uint64(count))

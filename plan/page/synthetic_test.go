@@ -8,8 +8,9 @@ import (
 	"github.com/tenure-go/tenure/plan"
 )
 
-// synthetic returns a plan of so many steps, with all kinds of values: a stack of layers whose results live for random times,
-// some in place, some as views, some declined. It is placed by first fit.
+// synthetic returns a plan of so many steps, with all kinds of values: a stack
+// of layers whose results live for random times, some in place, some as views,
+// some declined. It is placed by first fit.
 func synthetic(count int, seed uint64) *plan.Plan {
 	s := &synthesis{rand: rand.New(rand.NewPCG(seed, 1)), taken: map[plan.Time][][2]int64{},
 		p: &plan.Plan{Format: plan.Format, Model: "sha256:5e17", Threads: 2, MaxConcurrent: 3, Steps: make([]plan.Step, count)}}

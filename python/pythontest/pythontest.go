@@ -1,8 +1,12 @@
-// Package pythontest finds, or makes, the Python that tests of the Python client run in.
+// Package pythontest finds, or makes, the Python that tests of the Python
+// client run in.
 //
-// [Interpreter] takes the one of $TENURE_PYTHON, or else python3 if it has the modules that a test needs, or else a virtual environment in
-// the user's cache folder, which the first test that needs it creates and fills over the network. If there is none of these, the test
-// skips and lists the attempts. Nothing here owns tensors; everything may be called from any goroutine, and from several processes.
+// [Interpreter] takes the one of $TENURE_PYTHON, or else python3 if it has the
+// modules that a test needs, or else a virtual environment in the user's cache
+// folder, which the first test that needs it creates and fills over the
+// network. If there is none of these, the test skips and lists the attempts.
+// Nothing here owns tensors; everything may be called from any goroutine, and
+// from several processes.
 package pythontest
 
 import (
@@ -18,7 +22,8 @@ import (
 	"time"
 )
 
-// packages are the packages of the virtual environment: those that the client and its tests need.
+// packages are the packages of the virtual environment: those that the client
+// and its tests need.
 var packages = []string{"numpy", "pytest", "ml_dtypes"}
 
 var (
@@ -27,7 +32,8 @@ var (
 	errDid error
 )
 
-// Interpreter returns a Python on Linux that can import the modules, or skips the test.
+// Interpreter returns a Python on Linux that can import the modules, or skips
+// the test.
 func Interpreter(t testing.TB, modules ...string) string {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -51,7 +57,8 @@ func Interpreter(t testing.TB, modules ...string) string {
 	return own
 }
 
-// Env is the environment of a Python that imports the client from this repository, whose root is given.
+// Env is the environment of a Python that imports the client from this
+// repository, whose root is given.
 func Env(root string) []string {
 	return append(os.Environ(), "PYTHONPATH="+filepath.Join(root, "python"), "PYTHONDONTWRITEBYTECODE=1")
 }
@@ -72,7 +79,8 @@ func run(timeout time.Duration, name string, args ...string) (string, error) {
 	return text, nil
 }
 
-// environment returns the Python of the virtual environment in the cache folder. One attempt per process: each may wait for the network.
+// environment returns the Python of the virtual environment in the cache
+// folder. One attempt per process: each may wait for the network.
 func environment(modules []string) (string, error) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -99,7 +107,8 @@ func makeEnvironment(modules []string) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return "", err
 	}
-	// Others may be at it too: each makes its own, and one of them gets the name.
+	// Others may be at it too: each makes its own, and one of them gets the
+	// name.
 	work, err := os.MkdirTemp(filepath.Dir(dir), "making-")
 	if err != nil {
 		return "", err

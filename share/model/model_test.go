@@ -1,5 +1,6 @@
-// Package model holds a model of the lease protocol and has Spin explore it: the protocol as it is without a fault, and each
-// known fault as one that is found. There is nothing in it to import.
+// Package model holds a model of the lease protocol and has Spin explore it:
+// the protocol as it is without a fault, and each known fault as one that is
+// found. There is nothing in it to import.
 package model
 
 import (

@@ -17,14 +17,16 @@ import (
 // suffix is what numpy puts behind the names of arrays in a .npz file.
 const suffix = ".npy"
 
-// Archive is an open .npz file. Its Read may be called from any goroutine. The zero Archive has no arrays.
+// Archive is an open .npz file. Its Read may be called from any goroutine. The
+// zero Archive has no arrays.
 type Archive struct {
 	names []string
 	files map[string]*zip.File
 	file  *os.File // nil if the caller passed the reader
 }
 
-// OpenArchive opens a .npz file. The caller closes the archive; the tensors read from it do not need it.
+// OpenArchive opens a .npz file. The caller closes the archive; the tensors
+// read from it do not need it.
 func OpenArchive(path string) (*Archive, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -46,8 +48,9 @@ func openFile(f *os.File) (*Archive, error) {
 	return NewArchive(f, info.Size())
 }
 
-// NewArchive reads the directory of a .npz file of the given size. r stays the caller's and must work as long as the archive
-// is read. Entries whose names do not end in .npy are no arrays and left out.
+// NewArchive reads the directory of a .npz file of the given size. r stays the
+// caller's and must work as long as the archive is read. Entries whose names do
+// not end in .npy are no arrays and left out.
 func NewArchive(r io.ReaderAt, size int64) (*Archive, error) {
 	if r == nil {
 		return nil, fmt.Errorf("npy: read: got no reader, want one: %w", os.ErrInvalid)
@@ -59,7 +62,8 @@ func NewArchive(r io.ReaderAt, size int64) (*Archive, error) {
 	a := &Archive{files: map[string]*zip.File{}}
 	left := uint64(size)
 	for _, f := range z.File {
-		// Entries that together are longer than the file overlap: a small file that unpacks to any size.
+		// Entries that together are longer than the file overlap: a small file
+		// that unpacks to any size.
 		if f.CompressedSize64 > left {
 			return nil, fmt.Errorf("npy: got entries of more than the file's %d bytes, want them apart: %w", size, tensor.ErrCorrupt)
 		}
@@ -77,7 +81,8 @@ func NewArchive(r io.ReaderAt, size int64) (*Archive, error) {
 	return a, nil
 }
 
-// Names returns the names of the arrays, without .npy, in the order of the file.
+// Names returns the names of the arrays, without .npy, in the order of the
+// file.
 func (a *Archive) Names() []string {
 	if a == nil {
 		return nil
@@ -96,7 +101,8 @@ func (a *Archive) Read(name string) (*tensor.Tensor, error) {
 	if f == nil {
 		return nil, fmt.Errorf("npy: got name %q, want one of %q: %w", name, a.names, os.ErrNotExist)
 	}
-	// The stated size of a stored entry is checked against the file; that of a compressed entry is not trusted.
+	// The stated size of a stored entry is checked against the file; that of a
+	// compressed entry is not trusted.
 	size := int64(unknown)
 	if f.Method == zip.Store && f.UncompressedSize64 == f.CompressedSize64 {
 		size = int64(f.UncompressedSize64)
@@ -119,7 +125,8 @@ type Entry struct {
 	Tensor *tensor.Tensor
 }
 
-// ReadAll reads all arrays in the order of the file. The caller owns the tensors; on an error there are none.
+// ReadAll reads all arrays in the order of the file. The caller owns the
+// tensors; on an error there are none.
 func (a *Archive) ReadAll() ([]Entry, error) {
 	if a == nil {
 		return nil, errNoArchive
@@ -149,7 +156,8 @@ func (a *Archive) Close() error {
 	return a.file.Close()
 }
 
-// ReadArchive opens a .npz file, reads all its arrays and closes it. The caller owns the tensors.
+// ReadArchive opens a .npz file, reads all its arrays and closes it. The caller
+// owns the tensors.
 func ReadArchive(path string) ([]Entry, error) {
 	a, err := OpenArchive(path)
 	if err != nil {
@@ -162,8 +170,8 @@ func ReadArchive(path string) ([]Entry, error) {
 	return entries, errors.Join(err, a.Close())
 }
 
-// WriteArchive writes a .npz file with the entries in their order, not compressed, as numpy.savez does. The same entries
-// give the same bytes.
+// WriteArchive writes a .npz file with the entries in their order, not
+// compressed, as numpy.savez does. The same entries give the same bytes.
 func WriteArchive(w io.Writer, entries ...Entry) error {
 	if w == nil {
 		return errNoWriter
@@ -189,7 +197,8 @@ func WriteArchive(w io.Writer, entries ...Entry) error {
 	return nil
 }
 
-// WriteArchiveFile writes a .npz file, which appears under its name when it is whole. A file that was there is replaced.
+// WriteArchiveFile writes a .npz file, which appears under its name when it is
+// whole. A file that was there is replaced.
 func WriteArchiveFile(path string, entries ...Entry) error {
 	return wholefile.Write(path, func(w io.Writer) error { return WriteArchive(w, entries...) })
 }

@@ -78,8 +78,8 @@ func parseDescr(descr string) (e element, err error) {
 	return e, nil
 }
 
-// formatDescr returns the name under which dt is written in the machine's byte order; ok is false for types that numpy
-// lacks.
+// formatDescr returns the name under which dt is written in the machine's byte
+// order; ok is false for types that numpy lacks.
 func formatDescr(dt dtype.DType) (descr string, ok bool) {
 	for name, t := range types {
 		if t != dt {
@@ -93,7 +93,8 @@ func formatDescr(dt dtype.DType) (descr string, ok bool) {
 	return "", false
 }
 
-// normalize converts data of a file for a tensor: to the machine's byte order, and bools to 0 and 1.
+// normalize converts data of a file for a tensor: to the machine's byte order,
+// and bools to 0 and 1.
 func normalize(dt dtype.DType, swap int, data []byte) {
 	if swap > 0 {
 		for at := 0; at+swap <= len(data); at += swap {

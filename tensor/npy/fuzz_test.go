@@ -40,7 +40,8 @@ func reread(t *testing.T, x *tensor.Tensor) {
 	}
 }
 
-// bounded runs f and checks that it took no more than most bytes of tensors at a time, and left none.
+// bounded runs f and checks that it took no more than most bytes of tensors at
+// a time, and left none.
 func bounded(t *testing.T, most int64, f func()) {
 	memory.ResetPeak()
 	before := memory.Stats()

@@ -12,13 +12,15 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// A file begins with the magic, a version of two bytes, the length of the header (2 bytes in version 1, 4 after) and the
-// header: a Python literal of a dict with exactly three keys, padded with spaces.
+// A file begins with the magic, a version of two bytes, the length of the
+// header (2 bytes in version 1, 4 after) and the header: a Python literal of a
+// dict with exactly three keys, padded with spaces.
 //
 //	\x93NUMPY \x01\x00 \x76\x00 {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }      \n
 const magic = "\x93NUMPY"
 
-// maxHeader bounds the header before it is read. The longest that makes sense, 64 dimensions of 20 digits, is far below.
+// maxHeader bounds the header before it is read. The longest that makes sense,
+// 64 dimensions of 20 digits, is far below.
 const maxHeader = 64 << 10
 
 type header struct {
@@ -197,7 +199,8 @@ func (p *literal) boolean() (bool, error) {
 	return false, p.errorf("got %s, want True or False", p.next())
 }
 
-// tuple parses (), (3,), (3, 4) and (3, 4,). A single number needs its comma: (3) is no tuple.
+// tuple parses (), (3,), (3, 4) and (3, 4,). A single number needs its comma:
+// (3) is no tuple.
 func (p *literal) tuple() ([]int, error) {
 	if err := p.expect('('); err != nil {
 		return nil, err
@@ -260,7 +263,8 @@ func (h header) bytes() []byte {
 		text += ","
 	}
 	text += "), }"
-	// The data shall begin at a multiple of 64, so that it can be mapped; the header ends with a line end.
+	// The data shall begin at a multiple of 64, so that it can be mapped; the
+	// header ends with a line end.
 	pre := len(magic) + 2 + 2
 	if pad(pre, len(text)) > math.MaxUint16 {
 		pre += 2
@@ -279,5 +283,6 @@ func (h header) bytes() []byte {
 	return append(b, '\n')
 }
 
-// pad returns the length of a header of that text so that the data behind it is aligned.
+// pad returns the length of a header of that text so that the data behind it is
+// aligned.
 func pad(pre, text int) int { return (pre+text+1+63)/64*64 - pre }

@@ -42,7 +42,8 @@ func wantError(t testing.TB, name string, err, kind error, text string) {
 	}
 }
 
-// held checks a tensor against the text that make.py wrote: type, shape, elements.
+// held checks a tensor against the text that make.py wrote: type, shape,
+// elements.
 func held(x *tensor.Tensor, want string) error {
 	lines := strings.SplitN(want, "\n", 3)
 	names := map[dtype.DType]string{
@@ -259,7 +260,8 @@ func TestHeadersAsOthersWriteThem(t *testing.T) {
 	}
 }
 
-// Arrays may follow each other in a stream, as after several numpy.save into one file.
+// Arrays may follow each other in a stream, as after several numpy.save into
+// one file.
 func TestReadStopsBehindTheArray(t *testing.T) {
 	memorytest.Check(t)
 	var buf bytes.Buffer
@@ -397,8 +399,8 @@ func TestLongHeaderIsVersion2(t *testing.T) {
 	}
 }
 
-// A header with a wrong size must not allocate memory for bytes that are not there, whether or not
-// the file's size is known beforehand.
+// A header with a wrong size must not allocate memory for bytes that are not
+// there, whether or not the file's size is known beforehand.
 func TestLyingHeaderTakesNoMemory(t *testing.T) {
 	memorytest.Check(t)
 	data := file("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000,)}", make([]byte, 100)...)

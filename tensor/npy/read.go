@@ -12,7 +12,8 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// Read reads one array and leaves r behind its last byte. The caller owns the tensor.
+// Read reads one array and leaves r behind its last byte. The caller owns the
+// tensor.
 func Read(r io.Reader) (*tensor.Tensor, error) {
 	if r == nil {
 		return nil, fmt.Errorf("npy: read: got no reader, want one: %w", os.ErrInvalid)
@@ -20,7 +21,8 @@ func Read(r io.Reader) (*tensor.Tensor, error) {
 	return read(r, unknown)
 }
 
-// ReadFile reads a file that holds one array and nothing else. The caller owns the tensor.
+// ReadFile reads a file that holds one array and nothing else. The caller owns
+// the tensor.
 func ReadFile(path string) (*tensor.Tensor, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -111,8 +113,9 @@ func read(r io.Reader, size int64) (*tensor.Tensor, error) {
 	return x, nil
 }
 
-// readData reads the data of an array into a tensor. Of a source of unknown size, which may be much shorter than its header
-// says, the tensor is allocated only when all of it is there.
+// readData reads the data of an array into a tensor. Of a source of unknown
+// size, which may be much shorter than its header says, the tensor is allocated
+// only when all of it is there.
 func readData(r *counter, dt dtype.DType, s *shape.Shape, want int, size int64) (*tensor.Tensor, error) {
 	var chunks [][]byte
 	if size == unknown {
@@ -186,7 +189,8 @@ func normalizeTensor(x *tensor.Tensor, dt dtype.DType, swap int) error {
 	return nil
 }
 
-// toRowMajor releases x and returns its transpose, contiguous. Strings stay whole.
+// toRowMajor releases x and returns its transpose, contiguous. Strings stay
+// whole.
 func toRowMajor(x *tensor.Tensor, text bool) (*tensor.Tensor, error) {
 	axes := make([]int, x.Shape().Rank())
 	for i := range axes {

@@ -11,8 +11,10 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// parseText returns the type of the characters of a type of strings, without its byte order, and how many each string has; 0 for a type
-// that is not of strings. Those of S and a are bytes, those of U are code points of four bytes.
+// parseText returns the type of the characters of a type of strings, without
+// its byte order, and how many each string has; 0 for a type that is not of
+// strings. Those of S and a are bytes, those of U are code points of four
+// bytes.
 func parseText(name string) (dt dtype.DType, width int, err error) {
 	if name == "" || name[0] != 'S' && name[0] != 'a' && name[0] != 'U' {
 		return dtype.Invalid, 0, nil
@@ -30,7 +32,8 @@ func parseText(name string) (dt dtype.DType, width int, err error) {
 	return dtype.U8, width, nil
 }
 
-// encoded releases strings of code points and returns the same strings in UTF-8.
+// encoded releases strings of code points and returns the same strings in
+// UTF-8.
 func encoded(x *tensor.Tensor) (*tensor.Tensor, error) {
 	dims := x.Shape().Sizes()
 	width := dims[len(dims)-1]
@@ -63,7 +66,8 @@ func encoded(x *tensor.Tensor) (*tensor.Tensor, error) {
 	return y, nil
 }
 
-// WriteStrings writes the strings that x holds (see [tensor.OfStrings]) as one array of numpy's byte strings, S: bytes as they are.
+// WriteStrings writes the strings that x holds (see [tensor.OfStrings]) as one
+// array of numpy's byte strings, S: bytes as they are.
 func WriteStrings(w io.Writer, x *tensor.Tensor) error {
 	if x == nil {
 		return fmt.Errorf("npy: write: got %w", tensor.ErrNoTensor)

@@ -14,8 +14,8 @@ import (
 
 var errNoWriter = fmt.Errorf("npy: write: got no writer, want one: %w", os.ErrInvalid)
 
-// Write writes x as one array. A type that numpy lacks is widened to one that holds its values; where there is none it is
-// [tensor.ErrDType].
+// Write writes x as one array. A type that numpy lacks is widened to one that
+// holds its values; where there is none it is [tensor.ErrDType].
 func Write(w io.Writer, x *tensor.Tensor) error {
 	if x == nil {
 		return fmt.Errorf("npy: write: got %w", tensor.ErrNoTensor)
@@ -79,7 +79,8 @@ func write(w io.Writer, descr string, dims []int, data []byte) error {
 	return nil
 }
 
-// WriteFile writes x as a file with one array, which appears under its name when it is whole. A file that was there is replaced.
+// WriteFile writes x as a file with one array, which appears under its name
+// when it is whole. A file that was there is replaced.
 func WriteFile(path string, x *tensor.Tensor) error {
 	return wholefile.Write(path, func(w io.Writer) error { return Write(w, x) })
 }

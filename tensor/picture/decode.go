@@ -13,14 +13,17 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// MaxPixels bounds the pictures that are decoded and the tensors that are filled: a small file may claim a huge picture.
+// MaxPixels bounds the pictures that are decoded and the tensors that are
+// filled: a small file may claim a huge picture.
 const MaxPixels = 1 << 26
 
-// ErrFormat is data that is no PNG or JPEG picture. It is also [tensor.ErrCorrupt].
+// ErrFormat is data that is no PNG or JPEG picture. It is also
+// [tensor.ErrCorrupt].
 var ErrFormat = fmt.Errorf("got no PNG or JPEG picture: %w", tensor.ErrCorrupt)
 
-// ReadFile decodes a PNG or JPEG file. A file of another format is [ErrFormat], a damaged one [tensor.ErrCorrupt], and a picture of
-// more than [MaxPixels] pixels [tensor.ErrLimit].
+// ReadFile decodes a PNG or JPEG file. A file of another format is [ErrFormat],
+// a damaged one [tensor.ErrCorrupt], and a picture of more than [MaxPixels]
+// pixels [tensor.ErrLimit].
 func ReadFile(path string) (image.Image, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -30,7 +33,8 @@ func ReadFile(path string) (image.Image, error) {
 	return img, errors.Join(err, file.Close())
 }
 
-// Decode decodes a PNG or JPEG picture, with the errors of [ReadFile]. It reads from where r stands, and does not say how far.
+// Decode decodes a PNG or JPEG picture, with the errors of [ReadFile]. It reads
+// from where r stands, and does not say how far.
 func Decode(r io.ReadSeeker) (image.Image, error) {
 	start, err := r.Seek(0, io.SeekCurrent)
 	if err != nil {

@@ -23,7 +23,8 @@ var limits = map[dtype.DType]struct{ low, high float64 }{
 	dtype.I64:  {-1 << 53, 1 << 53},
 }
 
-// writer returns access to the elements of a new tensor. put reports false for a number that the type does not hold.
+// writer returns access to the elements of a new tensor. put reports false for
+// a number that the type does not hold.
 func writer(t *tensor.Tensor) (put func(i int, v float64) bool, end func(), err error) {
 	switch t.DType() {
 	case dtype.F16:
@@ -54,7 +55,8 @@ func writer(t *tensor.Tensor) (put func(i int, v float64) bool, end func(), err 
 	panic("BUG: picture: elements of " + t.DType().String())
 }
 
-// elements is writer for one Go type. Numbers for integers are rounded before they are compared with the limits.
+// elements is writer for one Go type. Numbers for integers are rounded before
+// they are compared with the limits.
 func elements[T dtype.Element](t *tensor.Tensor, convert func(float64) T) (put func(i int, v float64) bool, end func(), err error) {
 	view, err := tensor.Write[T](t)
 	if err != nil {

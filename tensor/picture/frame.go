@@ -17,7 +17,8 @@ const (
 	ChannelsLast                // [N,H,W,C]
 )
 
-// LayoutOf returns the layout that a shape leaves no doubt about, and Auto for any other.
+// LayoutOf returns the layout that a shape leaves no doubt about, and Auto for
+// any other.
 func LayoutOf(s *shape.Shape) Layout {
 	switch {
 	case s == nil || s.Rank() < 3 || s.Rank() > 4:
@@ -42,8 +43,10 @@ type Frame struct {
 	ChannelsLast            bool
 }
 
-// Fit matches a shape with a picture of the given bounds: an open N is 1, an open height or width is the picture's. A shape that is
-// not one of those in the package's documentation is [tensor.ErrShape], one of more than [MaxPixels] pixels [tensor.ErrLimit].
+// Fit matches a shape with a picture of the given bounds: an open N is 1, an
+// open height or width is the picture's. A shape that is not one of those in
+// the package's documentation is [tensor.ErrShape], one of more than
+// [MaxPixels] pixels [tensor.ErrLimit].
 func Fit(s *shape.Shape, layout Layout, bounds image.Rectangle) (Frame, error) {
 	wrong := fmt.Errorf("got a picture, want an input [N,C,H,W] or [N,H,W,C] with 1 or 3 channels: %w", tensor.ErrShape)
 	if s == nil || s.Rank() < 3 || s.Rank() > 4 {

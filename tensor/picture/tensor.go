@@ -12,7 +12,8 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// Scaling says how the values of pixels become elements: (value*Factor - Mean) / Std.
+// Scaling says how the values of pixels become elements: (value*Factor - Mean)
+// / Std.
 type Scaling struct {
 	Factor    float64   // of the values 0 to 255; 0 stands for 1/255 where elements are floats, and for 1 where they are integers
 	Mean, Std []float64 // one number, or one per channel; none stands for 0 and 1
@@ -21,11 +22,12 @@ type Scaling struct {
 // ErrRange is a pixel whose element the type does not hold.
 var ErrRange = errors.New("out of the range of the element type")
 
-// Supports reports whether pictures can become tensors of an element type: f16, bf16, f32, f64, or integers of whole bytes.
+// Supports reports whether pictures can become tensors of an element type: f16,
+// bf16, f32, f64, or integers of whole bytes.
 func Supports(dt dtype.DType) bool { _, ok := limits[dt]; return ok }
 
-// Tensor scales a picture to the size that a shape names and returns it as a tensor of that shape. Errors are those of [Fit] and
-// [Frame.Tensor].
+// Tensor scales a picture to the size that a shape names and returns it as a
+// tensor of that shape. Errors are those of [Fit] and [Frame.Tensor].
 func Tensor(img image.Image, dt dtype.DType, s *shape.Shape, how Scaling) (*tensor.Tensor, error) {
 	f, err := Fit(s, Auto, img.Bounds())
 	if err != nil {
@@ -34,9 +36,11 @@ func Tensor(img image.Image, dt dtype.DType, s *shape.Shape, how Scaling) (*tens
 	return f.Tensor(img, dt, how)
 }
 
-// Tensor scales a picture to the size of the frame, by Catmull-Rom interpolation, and returns it as a tensor. An element type that
-// [Supports] does not know is [tensor.ErrDType]; a number of means or deviations other than 1 and the channels', or a deviation of 0,
-// is an error; an element that the type does not hold is [ErrRange].
+// Tensor scales a picture to the size of the frame, by Catmull-Rom
+// interpolation, and returns it as a tensor. An element type that [Supports]
+// does not know is [tensor.ErrDType]; a number of means or deviations other
+// than 1 and the channels', or a deviation of 0, is an error; an element that
+// the type does not hold is [ErrRange].
 func (f Frame) Tensor(img image.Image, dt dtype.DType, how Scaling) (*tensor.Tensor, error) {
 	if !Supports(dt) {
 		return nil, fmt.Errorf("got element type %s, want f16, bf16, f32, f64 or integers of 8 bits and more: %w", dt, tensor.ErrDType)

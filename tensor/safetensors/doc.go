@@ -35,6 +35,6 @@
 //
 // # Concurrency
 //
-// All functions may be called from any goroutine, and the methods of a File too,
-// but for Close, which comes last.
+// All functions may be called from any goroutine, and the methods of a File
+// too, but for Close, which comes last.
 package safetensors

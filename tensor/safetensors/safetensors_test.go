@@ -366,7 +366,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// A file that was closed says so, once its last tensor is released: its bytes are gone.
+// A file that was closed says so, once its last tensor is released: its bytes
+// are gone.
 func TestClosed(t *testing.T) {
 	memorytest.Check(t)
 	f, err := Parse(file(`{"y":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, 3))

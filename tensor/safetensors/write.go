@@ -36,8 +36,8 @@ var names = func() map[dtype.DType]string {
 	return m
 }()
 
-// Write writes the tensors as one file. metadata may be nil. An element type that
-// the format lacks is [tensor.ErrDType].
+// Write writes the tensors as one file. metadata may be nil. An element type
+// that the format lacks is [tensor.ErrDType].
 func Write(w io.Writer, metadata map[string]string, entries ...Entry) error {
 	if w == nil {
 		return fmt.Errorf("safetensors: write: got no writer, want one: %w", os.ErrInvalid)
@@ -77,8 +77,8 @@ func Write(w io.Writer, metadata map[string]string, entries ...Entry) error {
 }
 
 // WriteFile writes the tensors into a file, which appears under its name when
-// it is whole. Mappings of a file that it replaces stay valid, so the tensors of
-// a file may be written back to it.
+// it is whole. Mappings of a file that it replaces stay valid, so the tensors
+// of a file may be written back to it.
 func WriteFile(path string, metadata map[string]string, entries ...Entry) error {
 	return wholefile.Write(path, func(w io.Writer) error { return Write(w, metadata, entries...) })
 }

@@ -68,7 +68,8 @@ func (r Row) Progress() string {
 	return fmt.Sprintf("%s, %d threads: %.3f ms, %.3f ms, ratio %.2f", r.name(), r.Threads, MS(r.Tenure.Nanos), MS(r.ORT.Nanos), Ratio(r.Tenure.Nanos, r.ORT.Nanos))
 }
 
-// Version is what an engine called itself at the end of its name: "1.32.0" of "ONNX Runtime 1.32.0, one thread".
+// Version is what an engine called itself at the end of its name: "1.32.0" of
+// "ONNX Runtime 1.32.0, one thread".
 func Version(about string) string {
 	name, _, _ := strings.Cut(about, ",")
 	return name[strings.LastIndexByte(name, ' ')+1:]

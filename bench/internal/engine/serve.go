@@ -268,7 +268,8 @@ func (s *server) once(use func(tenure.Outputs) error, opts ...tenure.RunOption) 
 	return out.Release()
 }
 
-// Time answers a request to run: once untimed, then until the time of the request has passed, at most as often as it says.
+// Time answers a request to run: once untimed, then until the time of the
+// request has passed, at most as often as it says.
 func Time(q Request, once func() error) (r Reply, err error) {
 	if err := once(); err != nil {
 		return r, err

@@ -12,7 +12,8 @@ type Number interface{ ~int64 | ~float64 }
 // Once is a figure that was measured, or computed, once.
 func Once[T Number](name string, v T) Named { return Named{name, Figure{Median: float64(v)}} }
 
-// Samples is the median of samples, of which there is one at least, multiplied by scale.
+// Samples is the median of samples, of which there is one at least, multiplied
+// by scale.
 func Samples[T Number](name string, scale float64, samples []T) Named {
 	list := make([]float64, len(samples))
 	for i, v := range samples {
@@ -21,7 +22,8 @@ func Samples[T Number](name string, scale float64, samples []T) Named {
 	return Named{name, median(list)}
 }
 
-// Spread is a median over cases, with the smallest and the largest of them in place of an interval.
+// Spread is a median over cases, with the smallest and the largest of them in
+// place of an interval.
 func Spread(name string, cases []float64) Named {
 	list := slices.Sorted(slices.Values(cases))
 	f := Figure{Median: list[len(list)/2], Pairs: len(list)}
@@ -53,11 +55,14 @@ func median(list []float64) Figure {
 	return f
 }
 
-// manySamples is a number from which the exact sum would take longer than it is worth.
+// manySamples is a number from which the exact sum would take longer than it is
+// worth.
 const manySamples = 1000
 
-// Rank returns how many of n sorted values on either side the interval of the median leaves out: the most with which the true
-// median lies outside in at most 5 of 100 cases, by the binomial distribution. Fewer than six values have no such interval.
+// Rank returns how many of n sorted values on either side the interval of the
+// median leaves out: the most with which the true median lies outside in at
+// most 5 of 100 cases, by the binomial distribution. Fewer than six values have
+// no such interval.
 func Rank(n int) (rank int, ok bool) {
 	if n > manySamples {
 		return int((float64(n)-1.96*math.Sqrt(float64(n)))/2) - 1, true // the distribution is normal then, to less than a rank

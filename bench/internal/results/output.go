@@ -18,7 +18,8 @@ type Output struct {
 	file string
 }
 
-// Wanted reports whether a result is to be printed as JSON or written to a file.
+// Wanted reports whether a result is to be printed as JSON or written to a
+// file.
 func (o *Output) Wanted() bool { return o.json || o.file != "" }
 
 // Flags adds -json and -results.
@@ -27,8 +28,8 @@ func (o *Output) Flags(fs *flag.FlagSet) {
 	fs.StringVar(&o.file, "results", "", "write the JSON to this file too, such as results/"+filepath.Base(fs.Name())+".json")
 }
 
-// Write prints r, as JSON or by table, and writes the file of -results if one was named. Table may be nil: then every figure is
-// printed.
+// Write prints r, as JSON or by table, and writes the file of -results if one
+// was named. Table may be nil: then every figure is printed.
 func (o *Output) Write(w io.Writer, r *Result, table func(io.Writer) error) error {
 	if o.file != "" {
 		var b strings.Builder

@@ -1,8 +1,9 @@
 // Package results is the form in which the benchmarks write their measurements.
 //
-// A [Result] is one run of one command: the command, the machine, the versions, and a row of figures for each case. Commands
-// print it as a table or as JSON, and write it to a file, depending on their flags ([Output]). The tables of README.md are
-// rendered from such files by the command tables.
+// A [Result] is one run of one command: the command, the machine, the versions,
+// and a row of figures for each case. Commands print it as a table or as JSON,
+// and write it to a file, depending on their flags ([Output]). The tables of
+// README.md are rendered from such files by the command tables.
 //
 //	r := results.New("rows", map[string]string{"ONNX Runtime": "1.32.0"}, "operator", "threads")
 //	r.Add([]string{"relu", "1"}, results.Samples("Tenure ms", ours), results.Ratios("ratio", ours, theirs))
@@ -46,7 +47,8 @@ type Row struct {
 	Figures map[string]Figure `json:"figures"`
 }
 
-// Figure is the median of samples. Names of figures end with the unit, if there is one.
+// Figure is the median of samples. Names of figures end with the unit, if there
+// is one.
 type Figure struct {
 	Median   float64     `json:"median"`
 	Interval *[2]float64 `json:"interval,omitempty"` // holds the true median in at least 95 of 100 runs; absent where samples are too few
@@ -59,8 +61,9 @@ type Named struct {
 	Figure
 }
 
-// New begins a result of this machine, of today, and of the command that this process is. The versions of Go and Tenure are
-// added to the given ones. The words name the parts of a row's case.
+// New begins a result of this machine, of today, and of the command that this
+// process is. The versions of Go and Tenure are added to the given ones. The
+// words name the parts of a row's case.
 func New(benchmark string, versions map[string]string, words ...string) *Result {
 	r := &Result{Benchmark: benchmark, Machine: Machine(), Processors: runtime.NumCPU(), Date: time.Now().UTC().Format(time.DateOnly),
 		Versions: map[string]string{"Go": strings.TrimPrefix(runtime.Version(), "go"), "Tenure": commit()}, Case: words}
@@ -73,7 +76,8 @@ func New(benchmark string, versions map[string]string, words ...string) *Result 
 	return r
 }
 
-// said returns the arguments that whoever repeats a command needs: not where results go, and no paths of this machine.
+// said returns the arguments that whoever repeats a command needs: not where
+// results go, and no paths of this machine.
 func said(args []string) (kept []string) {
 	for i := 0; i < len(args); i++ {
 		name, _, joined := strings.Cut(strings.TrimPrefix(args[i], "-"), "=")
@@ -112,7 +116,8 @@ func Machine() string {
 	return strings.TrimPrefix(processor(string(data))+", "+runtime.GOOS+"/"+runtime.GOARCH, ", ")
 }
 
-// processor says which one Linux describes: virtual machines often hide the name, but not the generation.
+// processor says which one Linux describes: virtual machines often hide the
+// name, but not the generation.
 func processor(text string) string {
 	field := func(name string) string {
 		for line := range strings.Lines(text) {
@@ -163,7 +168,8 @@ func (r *Result) Find(words ...string) (Row, bool) {
 	return r.Rows[i], true
 }
 
-// Join adds the rows of another run of the same benchmark on the same machine, with the same versions.
+// Join adds the rows of another run of the same benchmark on the same machine,
+// with the same versions.
 func (r *Result) Join(other *Result) error {
 	if other.Benchmark != r.Benchmark || other.Machine != r.Machine || !maps.Equal(other.Versions, r.Versions) || !slices.Equal(other.Case, r.Case) {
 		return fmt.Errorf("got results of %s (%s), want of %s (%s)", other.Benchmark, other.Origin(), r.Benchmark, r.Origin())
@@ -178,8 +184,8 @@ func (r *Result) Join(other *Result) error {
 	return r.check()
 }
 
-// Read reads a file that Output wrote, and checks that it is whole: an origin, and for each row the words and figures that the
-// result names.
+// Read reads a file that Output wrote, and checks that it is whole: an origin,
+// and for each row the words and figures that the result names.
 func Read(file string) (*Result, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {

@@ -184,7 +184,8 @@ func TestMedian(t *testing.T) {
 	}
 }
 
-// A result has the command line that repeats it, without this machine's folders.
+// A result has the command line that repeats it, without this machine's
+// folders.
 func TestSaid(t *testing.T) {
 	abs := func(s string) string { a, _ := filepath.Abs(s); return a }
 	got := said([]string{"-models", "mlp", "-python", abs("python"), "-json", "-results", "x.json", "-results=y.json", "-turns=3", "../digits.onnx", abs("m.onnx")})

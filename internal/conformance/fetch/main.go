@@ -1,13 +1,17 @@
-// Command fetch makes the public test cases of ONNX that docs/onnx-support.md counts, from the package onnx of PyPI, and puts them where
-// TestConformance finds them.
+// Command fetch makes the public test cases of ONNX that docs/onnx-support.md
+// counts, from the package onnx of PyPI, and puts them where TestConformance
+// finds them.
 //
 //	go run ./internal/conformance/fetch [-python PYTHON] [-to FOLDER]
 //	go test ./internal/conformance -run TestConformance -v
 //
-// It needs a Python of version 3.10 or later with venv and pip, and the network. It installs one version of the package into a temporary
-// environment, from wheels only, whose digests pip checks against those of the index. The cases of single operators are not in the wheel:
-// the package computes them with numpy. Before anything is put in place, every case must be there, with a model and the outputs of each of
-// its data sets. It owns no tensors, and may run beside other copies of itself.
+// It needs a Python of version 3.10 or later with venv and pip, and the
+// network. It installs one version of the package into a temporary environment,
+// from wheels only, whose digests pip checks against those of the index. The
+// cases of single operators are not in the wheel: the package computes them
+// with numpy. Before anything is put in place, every case must be there, with a
+// model and the outputs of each of its data sets. It owns no tensors, and may
+// run beside other copies of itself.
 package main
 
 import (
@@ -111,8 +115,8 @@ func run(in *bytes.Buffer, name string, args ...string) error {
 	return nil
 }
 
-// check opens the archives in a folder and returns how many cases each has: those of the list, each with a model and, in every data set, an
-// output.
+// check opens the archives in a folder and returns how many cases each has:
+// those of the list, each with a model and, in every data set, an output.
 func check(folder string, cases []conformance.Case) (map[string]int, error) {
 	files := map[string]map[string]bool{}
 	counts := map[string]int{}

@@ -5,14 +5,18 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/gemm"
 )
 
-// Conv is a convolution of [N, C, spatial...] by weights [M, C/Group, kernel...], as ONNX defines it, with what usually stands around it:
+// Conv is a convolution of [N, C, spatial...] by weights [M, C/Group,
+// kernel...], as ONNX defines it, with what usually stands around it:
 //
 //	out = pool(act(conv(prologue(in)) + bias + residual))
 //
-// No matrix of patches is ever built: a tile gathers the patches of its own output positions, block by block, into scratch, and multiplies
-// them with the weights where they lie. Padding is zero after the prologue. The bias is per output channel. With a pool, a tile computes
-// the rows of the convolution that it needs in scratch, and writes only the pool's results. The input and the output may be slices along
-// the channels of wider tensors; their batch strides say how much wider.
+// No matrix of patches is ever built: a tile gathers the patches of its own
+// output positions, block by block, into scratch, and multiplies them with the
+// weights where they lie. Padding is zero after the prologue. The bias is per
+// output channel. With a pool, a tile computes the rows of the convolution that
+// it needs in scratch, and writes only the pool's results. The input and the
+// output may be slices along the channels of wider tensors; their batch strides
+// say how much wider.
 type Conv struct {
 	Batch, Group            int
 	InChannels, OutChannels int
@@ -66,11 +70,13 @@ type Args struct {
 
 const (
 	convCols = 128
-	// pooledRegion bounds the rows of the convolution that a tile keeps for the pool, in floats: half of a second-level cache.
+	// pooledRegion bounds the rows of the convolution that a tile keeps for the
+	// pool, in floats: half of a second-level cache.
 	pooledRegion = 64 << 10
 )
 
-// Prepare works out the tiles. Window.Out and Pool.Out, the spatial sizes, are known afterwards.
+// Prepare works out the tiles. Window.Out and Pool.Out, the spatial sizes, are
+// known afterwards.
 func (c *Conv) Prepare(v *kernel.Variant) {
 	c.v = v
 	c.BiasFactor = 1
@@ -125,7 +131,8 @@ func (c *Conv) Prepare(v *kernel.Variant) {
 	orElse(&c.ResidualBatchStride, c.OutChannels*c.outArea)
 }
 
-// Reset makes c the problem to, which is not prepared, and keeps the lists of c for it.
+// Reset makes c the problem to, which is not prepared, and keeps the lists of c
+// for it.
 func (c *Conv) Reset(to Conv) {
 	to.direct.offsets, to.byRow.offsets, to.byRow.parts, to.rows.offsets = c.direct.offsets, c.byRow.offsets, c.byRow.parts, c.rows.offsets
 	*c = to
@@ -139,7 +146,8 @@ func (c *Conv) packed() {
 	}
 }
 
-// pointwise reports whether every output reads exactly the input element of its own place.
+// pointwise reports whether every output reads exactly the input element of its
+// own place.
 func (c *Conv) pointwise() bool {
 	for i := range MaxSpatial {
 		if c.kernel[i] != 1 || c.stride[i] != 1 || c.padBegin[i] != 0 || c.out[i] != c.in[i] {
@@ -218,7 +226,8 @@ func (c *Conv) panelTile(batch, group, row, col int, scratch []float32, args *Ar
 	c.End(c.v, &r, args.Out, args.Bias)
 }
 
-// multiply adds the products of weights and patches to a rectangle of channels and positions of c's output.
+// multiply adds the products of weights and patches to a rectangle of channels
+// and positions of c's output.
 func (c *Conv) multiply(r *gemm.Rect, batch, group int, acc bool, scratch, dst []float32, args *Args) {
 	if c.depth == 0 {
 		if !acc {
@@ -235,7 +244,8 @@ func (c *Conv) multiply(r *gemm.Rect, batch, group int, acc bool, scratch, dst [
 	}
 }
 
-// rowsOfWeights returns columns [k, k+depth) of the weights of a rectangle's channels, where they lie or copied into scratch.
+// rowsOfWeights returns columns [k, k+depth) of the weights of a rectangle's
+// channels, where they lie or copied into scratch.
 func (c *Conv) rowsOfWeights(r *gemm.Rect, scratch []float32, k, depth int, args *Args) (rows []float32, ld int) {
 	if c.PackedWeights {
 		for i := range r.Rows {

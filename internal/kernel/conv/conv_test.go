@@ -78,7 +78,8 @@ func testConv(t *testing.T, v *kernel.Variant) {
 	t.Run("packed", kerneltest.With(v, testConvPacked))
 }
 
-// testConvTails has every number of output channels, of input channels and of positions along a row up to 40.
+// testConvTails has every number of output channels, of input channels and of
+// positions along a row up to 40.
 func testConvTails(t *testing.T, v *kernel.Variant) {
 	r := kerneltest.NewRand(33)
 	for n := 1; n <= 40; n++ {
@@ -102,7 +103,8 @@ func testConvTails(t *testing.T, v *kernel.Variant) {
 	}
 }
 
-// testConvPacked packs weights, unpacks them, and holds results of finite and other numbers to be those of the weights as they lie.
+// testConvPacked packs weights, unpacks them, and holds results of finite and
+// other numbers to be those of the weights as they lie.
 func testConvPacked(t *testing.T, v *kernel.Variant) {
 	r := kerneltest.NewRand(34)
 	for i := range 62 {
@@ -146,7 +148,8 @@ func testConvPacked(t *testing.T, v *kernel.Variant) {
 	}
 }
 
-// convCase runs one problem, with a pool after it every so often. sliced puts input and output into the middle of wider tensors.
+// convCase runs one problem, with a pool after it every so often. sliced puts
+// input and output into the middle of wider tensors.
 func convCase(t *testing.T, v *kernel.Variant, r *rand.Rand, name string, c conv.Conv, res kerneltest.ResidualMode, sliced bool) {
 	t.Helper()
 	name = fmt.Sprintf("%s %+v residual %d sliced %v", name, c, res, sliced)
@@ -218,7 +221,8 @@ func convCase(t *testing.T, v *kernel.Variant, r *rand.Rand, name string, c conv
 	}
 }
 
-// widened puts each batch of x between before and after elements of something else.
+// widened puts each batch of x between before and after elements of something
+// else.
 func widened(x []float32, batches, before, after int, other float32) []float32 {
 	var wide []float32
 	for b := range batches {
@@ -277,7 +281,8 @@ func runConv(v *kernel.Variant, s *kerneltest.Space, c *conv.Conv, args *conv.Ar
 	})
 }
 
-// testConvPadding has a prologue that does not map 0 to 0, and an input full of NaN outside of the one window that is read.
+// testConvPadding has a prologue that does not map 0 to 0, and an input full of
+// NaN outside of the one window that is read.
 func testConvPadding(t *testing.T, v *kernel.Variant) {
 	for _, depthwise := range []bool{false, true} {
 		c := conv.Conv{Batch: 1, Group: 1, InChannels: 1, OutChannels: 3, ScaleShift: true, PrologueRelu: true}
@@ -371,7 +376,8 @@ func poolCase(t *testing.T, v *kernel.Variant, r *rand.Rand, name string, p conv
 	kerneltest.WantEqual(t, numbers, where)
 }
 
-// columnMajor is the number of row-major element k when the first axis counts fastest.
+// columnMajor is the number of row-major element k when the first axis counts
+// fastest.
 func columnMajor(shape []int, k int) int {
 	n := 0
 	for i := len(shape) - 1; i >= 0; i-- {

@@ -6,8 +6,10 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel"
 )
 
-// Deform is a convolution of x [Batch, InChannels, In...] by weights [OutChannels, InChannels/Group, Kernel...] whose taps are moved by
-// offsets [Batch, OffsetGroup, Kernel..., axes, Out...] and may be scaled by factors [Batch, OffsetGroup, Kernel..., Out...].
+// Deform is a convolution of x [Batch, InChannels, In...] by weights
+// [OutChannels, InChannels/Group, Kernel...] whose taps are moved by offsets
+// [Batch, OffsetGroup, Kernel..., axes, Out...] and may be scaled by factors
+// [Batch, OffsetGroup, Kernel..., Out...].
 type Deform struct {
 	Batch, Group, OffsetGroup, InChannels, OutChannels int
 	Window
@@ -16,11 +18,13 @@ type Deform struct {
 // Prepare works out the window.
 func (d *Deform) Prepare() { d.Resolve() }
 
-// Places is how many places all results have together, and ScratchNumbers how many numbers each worker needs.
+// Places is how many places all results have together, and ScratchNumbers how
+// many numbers each worker needs.
 func (d *Deform) Places() int         { return d.Batch * d.outArea }
 func (d *Deform) ScratchNumbers() int { return d.InChannels * d.taps }
 
-// DeformPlaces computes places [lo, hi) of all channels. bias and factors may be nil.
+// DeformPlaces computes places [lo, hi) of all channels. bias and factors may
+// be nil.
 func DeformPlaces[T kernel.Float](d *Deform, lo, hi int, dst, x, weights, offsets, bias, factors []T, scratch []float64) {
 	each := d.InChannels / d.Group * d.taps
 	for p := lo; p < hi; p++ {
@@ -40,7 +44,8 @@ func DeformPlaces[T kernel.Float](d *Deform, lo, hi int, dst, x, weights, offset
 	}
 }
 
-// sampleTaps reads the samples of the taps of one place: [InChannels, Kernel...].
+// sampleTaps reads the samples of the taps of one place: [InChannels,
+// Kernel...].
 func sampleTaps[T kernel.Float](d *Deform, batch, place int, x, offsets, factors []T, column []float64) {
 	axes, perGroup := len(d.In), d.InChannels/d.OffsetGroup
 	z, y, w := place/d.out[2]/d.out[1], place/d.out[2]%d.out[1], place%d.out[2]

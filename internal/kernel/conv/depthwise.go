@@ -5,13 +5,15 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/gemm"
 )
 
-// A depthwise convolution has too few products per patch to gather patches or to transpose its sums: its vectors are neighbours of one channel.
+// A depthwise convolution has too few products per patch to gather patches or
+// to transpose its sums: its vectors are neighbours of one channel.
 
-// depthwiseChannels is the most output channels of a group of one input channel that are computed in this way.
+// depthwiseChannels is the most output channels of a group of one input channel
+// that are computed in this way.
 const depthwiseChannels = 2
 
-// prepareDepthwise makes a tile of rows of one channel, many enough that what it copies is little more than what it computes, or of
-// several whole channels.
+// prepareDepthwise makes a tile of rows of one channel, many enough that what
+// it copies is little more than what it computes, or of several whole channels.
 func (c *Conv) prepareDepthwise() {
 	c.rowTile, c.colTile = 1, 1
 	c.rowTiles, c.colTiles = c.perGroup, 0
@@ -30,7 +32,8 @@ func (c *Conv) prepareDepthwise() {
 	c.region = c.rows.floats
 }
 
-// depthwiseTile computes one run of colTile rows of one output channel per group, for a few groups.
+// depthwiseTile computes one run of colTile rows of one output channel per
+// group, for a few groups.
 func (c *Conv) depthwiseTile(first, row, part int, scratch []float32, args *Args) {
 	perPlane := kernel.CeilDiv(c.out[1], c.colTile)
 	z, y := part/perPlane, part%perPlane*c.colTile

@@ -8,9 +8,12 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/gemm"
 )
 
-// A direct convolution multiplies packed weights, a vector of output channels wide, with input elements broadcast from where they lie: no
-// patches are gathered. Only what padding or a prologue changes is copied, plane by plane, with zeros around. The sums of a tile are rows
-// of channels in scratch; at the end they are transposed into planes, on the way to which bias, residual and activation are added.
+// A direct convolution multiplies packed weights, a vector of output channels
+// wide, with input elements broadcast from where they lie: no patches are
+// gathered. Only what padding or a prologue changes is copied, plane by plane,
+// with zeros around. The sums of a tile are rows of channels in scratch; at the
+// end they are transposed into planes, on the way to which bias, residual and
+// activation are added.
 
 const (
 	directDepth     = 384 // products per block, if a channel has no more taps
@@ -76,7 +79,8 @@ func (c *Conv) finishDirect() {
 	}
 }
 
-// tileDirect cuts a whole convolution: fewer channels per tile first, then fewer rows, until there are enough tiles.
+// tileDirect cuts a whole convolution: fewer channels per tile first, then
+// fewer rows, until there are enough tiles.
 func (c *Conv) tileDirect() {
 	c.prepareDirect()
 	w, d := &c.view, &c.direct
@@ -115,10 +119,12 @@ func (c *Conv) sumRows(positions int) int {
 	return kernel.CeilDiv(positions, c.v.Conv.Lanes) * c.v.Conv.Lanes
 }
 
-// outputArea is a block of output positions of a plane: whole rows, or a part of one.
+// outputArea is a block of output positions of a plane: whole rows, or a part
+// of one.
 type outputArea struct{ z, y, x, rows, cols int }
 
-// planesOut is where the planes of a tile go: that of its first channel begins at at, the others step apart; likewise the residual's.
+// planesOut is where the planes of a tile go: that of its first channel begins
+// at at, the others step apart; likewise the residual's.
 type planesOut struct {
 	data              []float32
 	at, step          int
@@ -139,7 +145,8 @@ func (c *Conv) directTile(batch, group, row, part int, scratch []float32, args *
 	})
 }
 
-// directArea computes an area of output positions for up to rowTile channels of a group from row on.
+// directArea computes an area of output positions for up to rowTile channels of
+// a group from row on.
 func (c *Conv) directArea(batch, group, row int, a outputArea, scratch []float32, args *Args, out planesOut) {
 	d := &c.direct
 	planes, sums := scratch[:d.planes], scratch[d.planes:]
@@ -165,7 +172,8 @@ func (c *Conv) directArea(batch, group, row int, a outputArea, scratch []float32
 	}
 }
 
-// vectorsAt is the number of vectors of the channels of a group that a tile takes from p on.
+// vectorsAt is the number of vectors of the channels of a group that a tile
+// takes from p on.
 func (c *Conv) vectorsAt(p int) int {
 	if c.perGroup-p > c.v.Conv.Lanes {
 		return 2
@@ -173,7 +181,8 @@ func (c *Conv) vectorsAt(p int) int {
 	return 1
 }
 
-// directInput returns the input of the area's first position and a block of channels, copied if it must be.
+// directInput returns the input of the area's first position and a block of
+// channels, copied if it must be.
 func (c *Conv) directInput(planes []float32, batch, group, channel, channels int, a outputArea, args *Args) []float32 {
 	w, d := &c.view, &c.direct
 	first := group*(c.InChannels/c.Group) + channel
@@ -188,7 +197,8 @@ func (c *Conv) directInput(planes []float32, batch, group, channel, channels int
 	return planes
 }
 
-// copyPlane copies the elements of one channel that the area reads, through the prologue, with zeros for the padding.
+// copyPlane copies the elements of one channel that the area reads, through the
+// prologue, with zeros for the padding.
 func (c *Conv) copyPlane(dst, in []float32, a outputArea, height, width int, change rowChange) {
 	w, d := &c.view, &c.direct
 	x, y := a.x*w.stride[2]-w.padBegin[2], a.y*w.stride[1]-w.padBegin[1]
@@ -221,7 +231,8 @@ func (c *Conv) copyPlane(dst, in []float32, a outputArea, height, width int, cha
 	}
 }
 
-// directPanel runs the tiles of an area for one panel of channels. Two short rows are one tile.
+// directPanel runs the tiles of an area for one panel of channels. Two short
+// rows are one tile.
 func (c *Conv) directPanel(call *kernel.ConvTile, vectors int, a outputArea, x, sums []float32) {
 	w, d := &c.view, &c.direct
 	rowStep := w.stride[1] * d.width
@@ -254,7 +265,8 @@ func (c *Conv) directPanel(call *kernel.ConvTile, vectors int, a outputArea, x, 
 	}
 }
 
-// leave writes the planes of up to a vector of channels: channel p of the group on, the i-th of the tile.
+// leave writes the planes of up to a vector of channels: channel p of the group
+// on, the i-th of the tile.
 func (c *Conv) leave(p, channels, group, sumStep int, sums []float32, a outputArea, args *Args, out planesOut, i int) {
 	n := a.rows * a.cols
 	at := out.at + i*out.step

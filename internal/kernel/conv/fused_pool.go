@@ -5,8 +5,10 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/gemm"
 )
 
-// preparePool sizes tiles for a convolution under a pool. A tile is a block of channels and a run of output rows of the pool, along the
-// outermost axis that has more than one; the rows of the convolution that they read are computed in scratch.
+// preparePool sizes tiles for a convolution under a pool. A tile is a block of
+// channels and a run of output rows of the pool, along the outermost axis that
+// has more than one; the rows of the convolution that they read are computed in
+// scratch.
 func (c *Conv) preparePool() {
 	p := c.Pool
 	p.Planes = c.Batch * c.OutChannels
@@ -15,7 +17,8 @@ func (c *Conv) preparePool() {
 	if c.pointwise() {
 		c.view.flatten()
 	}
-	// The region holds as many steps of the pool as fit. For more tiles, first take fewer channels: steps that overlap cost more.
+	// The region holds as many steps of the pool as fit. For more tiles, first
+	// take fewer channels: steps that overlap cost more.
 	total := p.out[c.poolAxis()]
 	c.rowTile, c.colTile = min(64, c.perGroup), max(1, total)
 	for c.colTile > 1 && c.rowTile*c.regionRows(c.colTile)*c.rowArea() > pooledRegion {
@@ -56,7 +59,8 @@ func (c *Conv) preparePool() {
 	}
 }
 
-// poolAxis is the axis along which a pooled convolution is cut. A pool with pads may have several steps where the convolution has one.
+// poolAxis is the axis along which a pooled convolution is cut. A pool with
+// pads may have several steps where the convolution has one.
 func (c *Conv) poolAxis() int {
 	if c.out[0] > 1 || c.Pool.out[0] > 1 {
 		return 0
@@ -79,7 +83,8 @@ func (c *Conv) regionRows(n int) int {
 	return min(c.out[axis], (n-1)*p.stride[axis]+(p.kernel[axis]-1)*p.dilation[axis]+1)
 }
 
-// pooledTile computes steps [col, col+colTile) of the pool for a block of channels. The residual, if any, has the convolution's shape.
+// pooledTile computes steps [col, col+colTile) of the pool for a block of
+// channels. The residual, if any, has the convolution's shape.
 func (c *Conv) pooledTile(batch, group, row, col int, scratch []float32, args *Args) {
 	p, axis := c.Pool, c.poolAxis()
 	end := min(col+c.colTile, p.out[axis])
@@ -113,7 +118,8 @@ func (c *Conv) pooledTile(batch, group, row, col int, scratch []float32, args *A
 	}
 }
 
-// panelRegion computes size positions from one on, for some channels whose first is the whole tensor's.
+// panelRegion computes size positions from one on, for some channels whose
+// first is the whole tensor's.
 func (c *Conv) panelRegion(region []float32, batch, first, channels, from, size int, scratch []float32, args *Args) {
 	for at := 0; at < size; at += convCols {
 		r := gemm.Rect{
@@ -126,7 +132,8 @@ func (c *Conv) panelRegion(region []float32, batch, first, channels, from, size 
 	}
 }
 
-// directRegion does the same in areas of whole rows, or of parts of one, from channel row of a group on.
+// directRegion does the same in areas of whole rows, or of parts of one, from
+// channel row of a group on.
 func (c *Conv) directRegion(region []float32, batch, group, row, from, size int, scratch []float32, args *Args) {
 	w, d := &c.view, &c.direct
 	for at := 0; at < size; {

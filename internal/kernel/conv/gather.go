@@ -5,8 +5,9 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/elementwise"
 )
 
-// gather packs the patches of positions [col, col+cols) into panels: rows [k, k+depth) of the matrix whose column is a patch. A panel's
-// columns are filled in pieces that lie in one row of the output.
+// gather packs the patches of positions [col, col+cols) into panels: rows [k,
+// k+depth) of the matrix whose column is a patch. A panel's columns are filled
+// in pieces that lie in one row of the output.
 func (c *Conv) gather(panels []float32, batch, group, k, depth, col, cols int, args *Args) {
 	w := &c.view
 	in := args.In[batch*c.InBatchStride+group*(c.InChannels/c.Group)*c.inArea:]
@@ -30,18 +31,21 @@ func (c *Conv) gather(panels []float32, batch, group, k, depth, col, cols int, a
 	}
 }
 
-// patchPiece is n neighbouring positions of one row of the output, and where the first row of their patches goes.
+// patchPiece is n neighbouring positions of one row of the output, and where
+// the first row of their patches goes.
 type patchPiece struct{ z, y, x, n, to int }
 
-// patchRun says where the patches of a piece lie if their rows are all inside: rows of planes, and the piece's place in a row, which may
-// begin before it or end behind it.
+// patchRun says where the patches of a piece lie if their rows are all inside:
+// rows of planes, and the piece's place in a row, which may begin before it or
+// end behind it.
 type patchRun struct {
 	planes, rows, taps           int
 	planeStep, rowStep, dilation int
 	x, width, n                  int
 }
 
-// patchRows packs a piece's patches one tap of the innermost axis after the other.
+// patchRows packs a piece's patches one tap of the innermost axis after the
+// other.
 func patchRows(v *kernel.Variant, r patchRun, dst, src []float32) {
 	rows, width := r.planes*r.rows, v.Conv.PatchWidth
 	last := (r.planes-1)*r.planeStep + (r.rows-1)*r.rowStep
@@ -56,8 +60,9 @@ func patchRows(v *kernel.Variant, r patchRun, dst, src []float32) {
 	}
 }
 
-// gatherRun packs a piece with patchRows, if it is one for that: whole channels, no prologue, neighbours side by side, all rows inside
-// and not empty.
+// gatherRun packs a piece with patchRows, if it is one for that: whole
+// channels, no prologue, neighbours side by side, all rows inside and not
+// empty.
 func (c *Conv) gatherRun(p *patchPiece, panels, in []float32, k, depth int) bool {
 	w := &c.view
 	if c.v.Conv.Patches == nil || w.in[2] == 0 || c.ScaleShift || c.PrologueRelu || w.stride[2] != 1 || w.kernel[0] != 1 || k%w.taps != 0 || depth%w.taps != 0 {
@@ -115,7 +120,8 @@ func (c *Conv) gatherPiece(p *patchPiece, panels, in []float32, group, k, depth 
 	}
 }
 
-// gatherTap copies what tap t of the innermost axis reads for outputs x, x+1, ... from a row of the input, through the prologue.
+// gatherTap copies what tap t of the innermost axis reads for outputs x, x+1,
+// ... from a row of the input, through the prologue.
 func (c *Conv) gatherTap(dst, row []float32, x, t, channel int, args *Args) {
 	w := &c.view
 	step := w.stride[2]

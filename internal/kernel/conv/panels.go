@@ -7,12 +7,15 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/gemm"
 )
 
-// WeightPanels is the form in which convolutions read constant weights: for each group, panels of some vectors of output channels, the last
-// one perhaps of fewer. A panel has one row per product, with a weight for each of its channels, and zeros up to a whole vector. It serves
-// all kernels: the choice among them depends on the sizes of the picture, the form does not.
+// WeightPanels is the form in which convolutions read constant weights: for
+// each group, panels of some vectors of output channels, the last one perhaps
+// of fewer. A panel has one row per product, with a weight for each of its
+// channels, and zeros up to a whole vector. It serves all kernels: the choice
+// among them depends on the sizes of the picture, the form does not.
 //
-// A group of fewer channels than a vector has is not filled up. Vectors of channels are read whole: what lies behind the channels are
-// those of the next row, whose sums are not used, and behind the last row are zeros.
+// A group of fewer channels than a vector has is not filled up. Vectors of
+// channels are read whole: what lies behind the channels are those of the next
+// row, whose sums are not used, and behind the last row are zeros.
 type WeightPanels struct {
 	groups, channels, depth int // channels of a group
 	lanes                   int
@@ -20,16 +23,19 @@ type WeightPanels struct {
 	stored                  int // channels of a group with those that fill up a vector
 }
 
-// Panels are wider where they are read by rows at most widths of the picture: they are cut into parts that fit a tile, and the more channels
-// there are to cut, the fewer tiles are not full. A panel of up to flatPanel rows of widePanel channels stays in the first-level cache
-// meanwhile; rows of more than 256 bytes would meet in few of its sets.
+// Panels are wider where they are read by rows at most widths of the picture:
+// they are cut into parts that fit a tile, and the more channels there are to
+// cut, the fewer tiles are not full. A panel of up to flatPanel rows of
+// widePanel channels stays in the first-level cache meanwhile; rows of more
+// than 256 bytes would meet in few of its sets.
 const (
 	widePanel = 64
 	flatPanel = 96
 )
 
-// WeightPanels returns how constant weights are packed, and whether they are packed at all. Both follow from the shape of the weights, the
-// attributes and the variant. The convolution need not be prepared.
+// WeightPanels returns how constant weights are packed, and whether they are
+// packed at all. Both follow from the shape of the weights, the attributes and
+// the variant. The convolution need not be prepared.
 func (c *Conv) WeightPanels(v *kernel.Variant) (p WeightPanels, ok bool) {
 	if v.Conv.Tiles == nil || c.Group == 0 {
 		return p, false
@@ -50,16 +56,19 @@ func (c *Conv) WeightPanels(v *kernel.Variant) (p WeightPanels, ok bool) {
 			p.width = widePanel
 		}
 	}
-	// Where vectors of positions are not possible, those of channels would be mostly zeros.
+	// Where vectors of positions are not possible, those of channels would be
+	// mostly zeros.
 	return p, rows || 4*p.channels > lanes
 }
 
-// rowsPay reports whether vectors of positions are likely to be faster than vectors of channels, by the cycles that an output takes. They
-// have so many positions for each one of a row.
+// rowsPay reports whether vectors of positions are likely to be faster than
+// vectors of channels, by the cycles that an output takes. They have so many
+// positions for each one of a row.
 func (p *WeightPanels) rowsPay(wide float64) bool {
 	lanes, depth, channels := float64(p.lanes), float64(p.depth), float64(p.channels)
 	rows := (depth + 4) * channels * wide / lanes
-	// One vector of channels is bound by loads; a vector of sums takes some cycles to leave.
+	// One vector of channels is bound by loads; a vector of sums takes some
+	// cycles to leave.
 	vectors := kernel.CeilDiv(p.channels, p.lanes)
 	direct := depth*float64(vectors/2*2) + depth*float64(vectors%2)*1.5 + 9*float64(vectors)
 	return rows < 0.95*direct
@@ -75,14 +84,16 @@ func (p WeightPanels) String() string {
 
 func (p *WeightPanels) groupFloats() int { return p.stored * p.depth }
 
-// at returns the place of the weight of a channel of a group for product k, and the distance to that for the next product.
+// at returns the place of the weight of a channel of a group for product k, and
+// the distance to that for the next product.
 func (p *WeightPanels) at(group, channel, k int) (place, step int) {
 	first := channel / p.width * p.width
 	step = min(p.width, p.stored-first)
 	return group*p.groupFloats() + first*p.depth + k*step + channel - first, step
 }
 
-// Pack writes weights [M, C/Group, kernel...] to dst, which has Floats elements.
+// Pack writes weights [M, C/Group, kernel...] to dst, which has Floats
+// elements.
 func (p WeightPanels) Pack(dst, weights []float32) {
 	for g := range p.groups {
 		for first := 0; first < p.channels; first += p.width {
@@ -101,7 +112,8 @@ func (p WeightPanels) Unpack(dst, packed []float32) {
 	}
 }
 
-// row copies the weights of output channel m, of all groups, for the products from k on.
+// row copies the weights of output channel m, of all groups, for the products
+// from k on.
 func (p *WeightPanels) row(dst, packed []float32, m, k int) {
 	at, step := p.at(m/p.channels, m%p.channels, k)
 	from := packed[at:]

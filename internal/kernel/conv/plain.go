@@ -6,8 +6,9 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel"
 )
 
-// Plain is a convolution of [Batch, InChannels, spatial...] by weights [OutChannels, InChannels/Group, kernel...] plus a bias per output
-// channel, for the float types that Conv does not serve. A tile is a plane of results.
+// Plain is a convolution of [Batch, InChannels, spatial...] by weights
+// [OutChannels, InChannels/Group, kernel...] plus a bias per output channel,
+// for the float types that Conv does not serve. A tile is a plane of results.
 type Plain struct {
 	Batch, Group            int
 	InChannels, OutChannels int
@@ -59,7 +60,8 @@ func plainTap[T kernel.Float](w *Window, k int, dst, src []T, f T) {
 	}
 }
 
-// PlainPool is Pool for the number types that it does not serve. A tile is a plane.
+// PlainPool is Pool for the number types that it does not serve. A tile is a
+// plane.
 type PlainPool struct {
 	Kind   PoolKind
 	Planes int
@@ -128,7 +130,8 @@ func (w *Window) eachTap(z, y, x int, f func(at int)) {
 	}
 }
 
-// plainMax returns the place of the largest element of a window, the first of equal ones; -1 of none.
+// plainMax returns the place of the largest element of a window, the first of
+// equal ones; -1 of none.
 func plainMax[T kernel.Number](p *Pool, src []T, z, y, x int) int {
 	where := -1
 	p.eachTap(z, y, x, func(at int) {

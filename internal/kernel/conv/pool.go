@@ -32,7 +32,8 @@ type Pool struct {
 	copied   copiedRows
 }
 
-// Reset makes p the problem to, which is not prepared, and keeps the lists of p for it.
+// Reset makes p the problem to, which is not prepared, and keeps the lists of p
+// for it.
 func (p *Pool) Reset(to Pool) {
 	to.copied.offsets = p.copied.offsets
 	*p = to
@@ -49,8 +50,9 @@ func (p *Pool) Prepare(v *kernel.Variant) {
 	}
 }
 
-// prepare prepares a pool whose rows another kernel computes: some rows are computed at a time, so that there are about limit products of
-// outputs and taps.
+// prepare prepares a pool whose rows another kernel computes: some rows are
+// computed at a time, so that there are about limit products of outputs and
+// taps.
 func (p *Pool) prepare(v *kernel.Variant, limit int) {
 	p.v = v
 	p.Resolve()
@@ -89,8 +91,9 @@ func (p *Pool) Tile(t int, scratch, dst, src []float32) {
 	}
 }
 
-// compute makes rows [y, y+rows) of plane z of the output, at most p.rows, which begin at out. src is a plane of the input from row origin,
-// Over both outer axes, on.
+// compute makes rows [y, y+rows) of plane z of the output, at most p.rows,
+// which begin at out. src is a plane of the input from row origin, Over both
+// outer axes, on.
 func (p *Pool) compute(scratch, out, src []float32, origin, z, y, rows int) {
 	if p.inArea == 0 {
 		p.empty(out[:rows*p.out[2]])
@@ -107,7 +110,8 @@ func (p *Pool) compute(scratch, out, src []float32, origin, z, y, rows int) {
 		windowRows(p.v, kernel.WindowMax, call)
 		return
 	}
-	// Rows with the same number of elements along the outer axes share the factors of their columns.
+	// Rows with the same number of elements along the outer axes share the
+	// factors of their columns.
 	factors := scratch[:p.out[2]]
 	call.Scale = &factors[0]
 	for at := 0; at < rows; {
@@ -177,8 +181,8 @@ func (p *Pool) padded(axis, o int) int {
 	return min(p.kernel[axis], max(0, kernel.CeilDiv(span, p.dilation[axis])))
 }
 
-// TileIndices is Tile for a maximum, with the number of each maximum's element among all elements of src: the first one if several are
-// equal.
+// TileIndices is Tile for a maximum, with the number of each maximum's element
+// among all elements of src: the first one if several are equal.
 func (p *Pool) TileIndices(t int, dst []float32, indices []int64, src []float32) {
 	if p.outArea == 0 {
 		return
@@ -199,7 +203,8 @@ func (p *Pool) TileIndices(t int, dst []float32, indices []int64, src []float32)
 	}
 }
 
-// number turns the position of an element in its plane into its number in the order of the pool.
+// number turns the position of an element in its plane into its number in the
+// order of the pool.
 func (p *Pool) number(at int) int {
 	if !p.ColumnMajor {
 		return at

@@ -8,11 +8,15 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/gemm"
 )
 
-// Where there are few products per output, or few output channels, transposing sums into planes costs more than it saves. Then neighbouring
-// positions of a row are the vectors, and packed weights are what is broadcast, some channels of a panel at a time. The input lies as for a
-// depthwise convolution, a copy per channel of a block, or is read in place if every output reads the element of its own place.
+// Where there are few products per output, or few output channels, transposing
+// sums into planes costs more than it saves. Then neighbouring positions of a
+// row are the vectors, and packed weights are what is broadcast, some channels
+// of a panel at a time. The input lies as for a depthwise convolution, a copy
+// per channel of a block, or is read in place if every output reads the element
+// of its own place.
 
-// rowStrides is the largest stride of which copies of rows have a loop of their own.
+// rowStrides is the largest stride of which copies of rows have a loop of their
+// own.
 const rowStrides = 2
 
 // rowConv is how such a convolution is cut.
@@ -24,7 +28,8 @@ type rowConv struct {
 	parts        []rowPart
 }
 
-// rowPart is a part of a panel of weights: channels of a group that are computed together.
+// rowPart is a part of a panel of weights: channels of a group that are
+// computed together.
 type rowPart struct {
 	channel, n  int
 	place, step int // of their weights for the first product, in the group, and from there to the next product's
@@ -149,7 +154,8 @@ func (c *Conv) rowsTile(batch, group, part int, scratch []float32, args *Args) {
 	}
 }
 
-// rowPanels computes a row of positions for the channels of a group, whose first is m, and products from k on.
+// rowPanels computes a row of positions for the channels of a group, whose
+// first is m, and products from k on.
 func (c *Conv) rowPanels(call kernel.ConvRowTile, src, out, add []float32, addAt, cols, m, k int, last bool, args *Args) {
 	r := &c.byRow
 	_ = src[int(r.offsets[call.Depth-1])/4+cols-1]

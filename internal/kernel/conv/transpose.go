@@ -10,11 +10,15 @@ type TransposeAxis struct {
 	In, Out, Kernel, Stride, Dilation, PadBefore int
 }
 
-// Transpose is a transposed convolution of float32 [Batch, InChannels, spatial...] by weights [InChannels, OutChannels/Group,
-// kernel...], plus a bias per output channel, with an activation: input i of an axis adds to outputs i*Stride - PadBefore + k*Dilation.
+// Transpose is a transposed convolution of float32 [Batch, InChannels,
+// spatial...] by weights [InChannels, OutChannels/Group, kernel...], plus a
+// bias per output channel, with an activation: input i of an axis adds to
+// outputs i*Stride - PadBefore + k*Dilation.
 //
-// The products of all taps of a block of output channels with a run of input positions are one matrix product, of the weights as they lie,
-// transposed, with the input as it lies. A tile adds them to its own output channels, so no two tiles meet.
+// The products of all taps of a block of output channels with a run of input
+// positions are one matrix product, of the weights as they lie, transposed,
+// with the input as it lies. A tile adds them to its own output channels, so no
+// two tiles meet.
 type Transpose struct {
 	Batch, Group            int
 	InChannels, OutChannels int
@@ -101,7 +105,8 @@ func (c *Transpose) Tile(t int, scratch []float32, args *TransposeArgs) {
 	c.Act.Apply(c.v, out)
 }
 
-// accumulate adds the products of a whole input with the weights of the channels whose planes are out.
+// accumulate adds the products of a whole input with the weights of the
+// channels whose planes are out.
 func (c *Transpose) accumulate(scratch, out, in, weights []float32) {
 	rows := len(out) / c.out * c.taps
 	product := scratch[c.packRows+c.packPanel:]
@@ -114,7 +119,8 @@ func (c *Transpose) accumulate(scratch, out, in, weights []float32) {
 	}
 }
 
-// multiply computes the product of rows taps and n input positions, which begin at in.
+// multiply computes the product of rows taps and n input positions, which begin
+// at in.
 func (c *Transpose) multiply(scratch, in, weights []float32, rows, n int) {
 	packed, panels, product := scratch[:c.packRows], scratch[c.packRows:][:c.packPanel], scratch[c.packRows+c.packPanel:]
 	r := gemm.Rect{Ld: transposeCols, Rows: rows, Cols: n}
@@ -129,7 +135,8 @@ func (c *Transpose) multiply(scratch, in, weights []float32, rows, n int) {
 	}
 }
 
-// spread adds the products of one tap with input positions at, at+1, ... to the outputs that they reach.
+// spread adds the products of one tap with input positions at, at+1, ... to the
+// outputs that they reach.
 func (c *Transpose) spread(out, product []float32, tap, at int) {
 	az, ay, ax := &c.axes[0], &c.axes[1], &c.axes[2]
 	shiftX := tap%ax.Kernel*ax.Dilation - ax.PadBefore

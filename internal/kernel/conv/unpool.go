@@ -2,10 +2,12 @@ package conv
 
 import "github.com/tenure-go/tenure/internal/kernel"
 
-// Unpool puts elements at places of a tensor of sizes In, which lies at the start of every axis of a result of sizes Out.
+// Unpool puts elements at places of a tensor of sizes In, which lies at the
+// start of every axis of a result of sizes Out.
 type Unpool struct{ In, Out []int }
 
-// Place is where the element of number index in In lies in Out, -1 where it lies in neither.
+// Place is where the element of number index in In lies in Out, -1 where it
+// lies in neither.
 func (u *Unpool) Place(index int64) int {
 	if index < 0 || index >= int64(kernel.Product(u.In)) {
 		return -1
@@ -19,7 +21,8 @@ func (u *Unpool) Place(index int64) int {
 	return at
 }
 
-// MaxUnpool writes the elements of x at their places and 0 elsewhere. Of two elements for one place the last one stays.
+// MaxUnpool writes the elements of x at their places and 0 elsewhere. Of two
+// elements for one place the last one stays.
 func MaxUnpool[T kernel.Number](u *Unpool, dst, x []T, indices []int64) {
 	clear(dst)
 	for i, v := range x {
@@ -27,8 +30,8 @@ func MaxUnpool[T kernel.Number](u *Unpool, dst, x []T, indices []int64) {
 	}
 }
 
-// Fold adds blocks [Kernel..., Out...] at their places in planes of sizes In: it puts the patches of a convolution back. A tile is a
-// plane.
+// Fold adds blocks [Kernel..., Out...] at their places in planes of sizes In:
+// it puts the patches of a convolution back. A tile is a plane.
 type Fold struct {
 	Planes int
 	Window

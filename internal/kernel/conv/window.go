@@ -5,8 +5,10 @@ import "github.com/tenure-go/tenure/internal/kernel"
 // MaxSpatial is how many spatial axes convolutions and pools take.
 const MaxSpatial = 3
 
-// Window is how a kernel moves over the spatial axes of [N, C, spatial...]: tap k of output o reads input o*Stride - PadBegin +
-// k*Dilation, and nothing where that lies outside. Stride, Dilation, PadBegin and PadEnd may be nil: 1, 1, 0 and 0.
+// Window is how a kernel moves over the spatial axes of [N, C, spatial...]: tap
+// k of output o reads input o*Stride - PadBegin + k*Dilation, and nothing where
+// that lies outside. Stride, Dilation, PadBegin and PadEnd may be nil: 1, 1, 0
+// and 0.
 type Window struct {
 	In, Kernel       []int
 	Stride, Dilation []int
@@ -20,7 +22,8 @@ type Window struct {
 	taps             int
 }
 
-// resolve fills in the defaults, the output size, and the form with exactly three axes, of which the missing ones have size 1.
+// resolve fills in the defaults, the output size, and the form with exactly
+// three axes, of which the missing ones have size 1.
 func (w *Window) Resolve() {
 	rank := len(w.In)
 	if rank > MaxSpatial {
@@ -73,7 +76,8 @@ func (w *Window) outSize(i int) int {
 	return n
 }
 
-// span returns the taps of one axis whose input lies inside, for output o: lo <= k < hi.
+// span returns the taps of one axis whose input lies inside, for output o: lo
+// <= k < hi.
 func (w *Window) span(axis, o int) (lo, hi int) {
 	start := o*w.stride[axis] - w.padBegin[axis]
 	if start < 0 {
@@ -85,7 +89,8 @@ func (w *Window) span(axis, o int) (lo, hi int) {
 	return lo, hi
 }
 
-// inside returns the outputs of one axis for which tap k lies inside the input: lo <= o < hi.
+// inside returns the outputs of one axis for which tap k lies inside the input:
+// lo <= o < hi.
 func (w *Window) inside(axis, k int) (lo, hi int) {
 	shift := k*w.dilation[axis] - w.padBegin[axis]
 	if shift < 0 {
@@ -98,7 +103,8 @@ func (w *Window) inside(axis, k int) (lo, hi int) {
 	return min(lo, hi), hi
 }
 
-// overlap is inside for tap k of all axes, with the distance of the input's places from those of the outputs times the strides.
+// overlap is inside for tap k of all axes, with the distance of the input's
+// places from those of the outputs times the strides.
 func (w *Window) overlap(k int) (lo, hi, shift [MaxSpatial]int) {
 	tap := [MaxSpatial]int{k / w.kernel[2] / w.kernel[1], k / w.kernel[2] % w.kernel[1], k % w.kernel[2]}
 	for i := range MaxSpatial {
@@ -108,7 +114,8 @@ func (w *Window) overlap(k int) (lo, hi, shift [MaxSpatial]int) {
 	return lo, hi, shift
 }
 
-// reach is how many elements of the input the taps of one output span along an axis.
+// reach is how many elements of the input the taps of one output span along an
+// axis.
 func (w *Window) reach(axis int) int { return (w.kernel[axis]-1)*w.dilation[axis] + 1 }
 
 // staysInside reports whether no tap of any output lies in the padding.
@@ -121,7 +128,8 @@ func (w *Window) StaysInside() bool {
 	return true
 }
 
-// dropUnits moves axes inwards over inner ones that have one element and one tap, so that rows are not that one element.
+// dropUnits moves axes inwards over inner ones that have one element and one
+// tap, so that rows are not that one element.
 func (w *Window) DropUnits() {
 	for range MaxSpatial - 1 {
 		if w.in[2] != 1 || w.out[2] != 1 || w.kernel[2] != 1 || w.padBegin[2] != 0 {

@@ -2,8 +2,10 @@ package conv
 
 import "github.com/tenure-go/tenure/internal/kernel"
 
-// GatherBytes copies the elements of x [channels, In...] that the windows at positions [col, col+cols) of the output read to dst: a row of
-// cols bytes per channel and tap, ld apart. Elements outside of x are pad. The window is resolved.
+// GatherBytes copies the elements of x [channels, In...] that the windows at
+// positions [col, col+cols) of the output read to dst: a row of cols bytes per
+// channel and tap, ld apart. Elements outside of x are pad. The window is
+// resolved.
 func (w *Window) GatherBytes(dst, x []byte, channels, col, cols, ld int, pad byte) {
 	width := w.out[2]
 	for done := 0; done < cols; {
@@ -36,7 +38,8 @@ func (w *Window) gatherBytesPiece(p *patchPiece, dst, x []byte, channels, ld int
 	}
 }
 
-// patchTap copies every step-th byte of a row from at on, and the pad where that is outside.
+// patchTap copies every step-th byte of a row from at on, and the pad where
+// that is outside.
 func patchTap(dst, row []byte, at, step int, pad byte) {
 	if step == 1 && at >= 0 && at+len(dst) <= len(row) {
 		copy(dst, row[at:])

@@ -69,7 +69,8 @@ func portableWindowRows(kind kernel.WindowKind, call kernel.WindowCall) {
 	}
 }
 
-// portableWindowSum takes three taps at a time, so that an output is read and written once for them. The residual may be the output.
+// portableWindowSum takes three taps at a time, so that an output is read and
+// written once for them. The residual may be the output.
 func portableWindowSum(out []float32, call *kernel.WindowCall, offsets []int32, row int) {
 	n, at := len(out), row*call.RowStep
 	if call.Residual == nil {

@@ -6,9 +6,11 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel"
 )
 
-// Windows that stay in one channel, of depthwise convolutions and pools, read rows that are copied first: with padding around them, and
-// taken apart by the stride, elements 0, s, 2s, ... before elements 1, s+1, ... Then tap k of neighbouring outputs reads neighbours, at a
-// distance from the output's place that a table holds.
+// Windows that stay in one channel, of depthwise convolutions and pools, read
+// rows that are copied first: with padding around them, and taken apart by the
+// stride, elements 0, s, 2s, ... before elements 1, s+1, ... Then tap k of
+// neighbouring outputs reads neighbours, at a distance from the output's place
+// that a table holds.
 
 func windowRows(v *kernel.Variant, kind kernel.WindowKind, call kernel.WindowCall) {
 	if v.Conv.Windows == nil {
@@ -87,7 +89,8 @@ func (c *Conv) rowChange(channel int, args *Args) rowChange {
 	return f
 }
 
-// copy copies what rows [y, y+rows) of plane z of the outputs read. src is a plane of the input from row origin, over both outer axes, on.
+// copy copies what rows [y, y+rows) of plane z of the outputs read. src is a
+// plane of the input from row origin, over both outer axes, on.
 func (r *copiedRows) copy(v *kernel.Variant, dst, src []float32, origin, z, y, rows int, change rowChange) {
 	w := r.window
 	height := (rows-1)*w.stride[1] + w.reach(1)

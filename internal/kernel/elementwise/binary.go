@@ -6,7 +6,8 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel"
 )
 
-// BinaryF32 computes elements [lo, hi) of dst = op(a, b); the operands of n are dst, a, b.
+// BinaryF32 computes elements [lo, hi) of dst = op(a, b); the operands of n are
+// dst, a, b.
 func BinaryF32(v *kernel.Variant, op kernel.BinaryOp, n *kernel.Nest, lo, hi int, dst, a, b []float32) {
 	if n.IsRow() {
 		BinaryRowVV(v, op, dst[lo:hi], a[lo:hi], b[lo:hi]) // small calls have no time for a cursor
@@ -37,7 +38,8 @@ func BinaryF64(v *kernel.Variant, op kernel.BinaryOp, n *kernel.Nest, lo, hi int
 	}
 }
 
-// BinaryInt is BinaryF32 for the integer types. Quotients and remainders of 0 are 0.
+// BinaryInt is BinaryF32 for the integer types. Quotients and remainders of 0
+// are 0.
 func BinaryInt[T kernel.Integer](v *kernel.Variant, op kernel.BinaryOp, n *kernel.Nest, lo, hi int, dst, a, b []T) {
 	c := n.Cursor(lo, hi)
 	for c.Next() {
@@ -46,7 +48,8 @@ func BinaryInt[T kernel.Integer](v *kernel.Variant, op kernel.BinaryOp, n *kerne
 	}
 }
 
-// ArithStrided computes n elements of what integers and floats share; false if op is not of that kind.
+// ArithStrided computes n elements of what integers and floats share; false if
+// op is not of that kind.
 func ArithStrided[T kernel.Number](op kernel.BinaryOp, r *kernel.Run, d, a, b []T) bool {
 	n, id, ia, ib := r.N, r.Off[0], r.Off[1], r.Off[2]
 	sd, sa, sb := r.Step[0], r.Step[1], r.Step[2]
@@ -107,7 +110,8 @@ func FloatStrided[T kernel.Float](op kernel.BinaryOp, r *kernel.Run, d, a, b []T
 	}
 }
 
-// formulaStrided computes a run of a function that has a formula. It returns false if op has none.
+// formulaStrided computes a run of a function that has a formula. It returns
+// false if op has none.
 func formulaStrided[T kernel.Float](op kernel.BinaryOp, r *kernel.Run, d, a, b []T) bool {
 	switch d := any(d).(type) {
 	case []float32:

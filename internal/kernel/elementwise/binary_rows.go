@@ -6,7 +6,8 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel"
 )
 
-// The float32 row loops of BinaryF32: both operands contiguous, or one of them a scalar.
+// The float32 row loops of BinaryF32: both operands contiguous, or one of them
+// a scalar.
 
 func BinaryRowVV(v *kernel.Variant, op kernel.BinaryOp, dst, a, b []float32) {
 	if l := &v.Rows.BinaryVV[op]; l.Short != nil {

@@ -15,7 +15,8 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/ref"
 )
 
-// shapePairs are broadcasts of every kind: equal, scalar, inner, outer, both ways, empty.
+// shapePairs are broadcasts of every kind: equal, scalar, inner, outer, both
+// ways, empty.
 var shapePairs = [][2][]int{
 	{{}, {}}, {{5}, {}}, {{}, {17}}, {{33}, {33}}, {{3, 1}, {1, 4}}, {{2, 3, 4}, {4}}, {{2, 3, 4}, {3, 1}}, {{1, 3, 1}, {2, 3, 5}},
 	{{2, 1, 3, 1, 5}, {4, 1, 6, 1}}, {{0, 3}, {3}}, {{7, 19}, {7, 19}}, {{7, 19}, {7, 1}}, {{1, 19}, {7, 1}},
@@ -66,7 +67,8 @@ func testBinary(t *testing.T, v *kernel.Variant) {
 	t.Run("strides", kerneltest.With(v, testBinaryStrides))
 }
 
-// roundsOnce reports whether all results of a function in float64 are those of the reference, and those in 16-bit floats rounded from them.
+// roundsOnce reports whether all results of a function in float64 are those of
+// the reference, and those in 16-bit floats rounded from them.
 func roundsOnce(op kernel.BinaryOp, f *table.Binary) bool {
 	return f.Formula == nil || op == kernel.Prelu
 }
@@ -111,7 +113,8 @@ func binaryF32(t *testing.T, v *kernel.Variant, op kernel.BinaryOp, f *table.Bin
 	s.Check()
 }
 
-// binarySpecials meets every special number with every other, as vectors and as a scalar on each side.
+// binarySpecials meets every special number with every other, as vectors and as
+// a scalar on each side.
 func binarySpecials(t *testing.T, v *kernel.Variant, op kernel.BinaryOp, f *table.Binary) {
 	t.Helper()
 	k := len(kerneltest.Specials)
@@ -137,7 +140,8 @@ func binarySpecials(t *testing.T, v *kernel.Variant, op kernel.BinaryOp, f *tabl
 	}
 }
 
-// binaryStrided compares the results of operands with gaps, which are taken backwards, with those of rows, to the bit.
+// binaryStrided compares the results of operands with gaps, which are taken
+// backwards, with those of rows, to the bit.
 func binaryStrided(t *testing.T, v *kernel.Variant, op kernel.BinaryOp, f *table.Binary) {
 	t.Helper()
 	const n = 37
@@ -245,7 +249,8 @@ func binaryInt[T kernel.Integer](t *testing.T, v *kernel.Variant, op kernel.Bina
 	}
 }
 
-// testBinaryStrides walks operands backwards, with gaps, and into a part of a larger output.
+// testBinaryStrides walks operands backwards, with gaps, and into a part of a
+// larger output.
 func testBinaryStrides(t *testing.T, v *kernel.Variant) {
 	r := kerneltest.NewRand(7)
 	s := kerneltest.NewSpace(t)

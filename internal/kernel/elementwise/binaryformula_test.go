@@ -11,8 +11,9 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/ref"
 )
 
-// isWithin reports whether a float32 result of a function of x and another operand is within the function's error of want. Loops that are
-// written by hand have no row for it: they may be off by two units in the last place.
+// isWithin reports whether a float32 result of a function of x and another
+// operand is within the function's error of want. Loops that are written by
+// hand have no row for it: they may be off by two units in the last place.
 func isWithin(f *table.Binary, x, got float32, want float64) bool {
 	bound := f.MaxError
 	if f.Formula == nil {
@@ -39,7 +40,8 @@ func binaryFault(f *table.Binary, reference func(x, y float64) float64, pairs []
 	return ""
 }
 
-// pairsOf are operands of all magnitudes with each other, special numbers among them, and many near 1.
+// pairsOf are operands of all magnitudes with each other, special numbers among
+// them, and many near 1.
 func pairsOf() (pairs [][2]float32) {
 	for _, x := range kerneltest.Specials {
 		for _, y := range kerneltest.Specials {
@@ -54,7 +56,8 @@ func pairsOf() (pairs [][2]float32) {
 	return pairs
 }
 
-// binaryFormulaFault compares the step-by-step evaluation of a formula with a reference.
+// binaryFormulaFault compares the step-by-step evaluation of a formula with a
+// reference.
 func binaryFormulaFault(f *table.Binary, reference func(x, y float64) float64) string {
 	e, pairs := f.Expression(), pairsOf()
 	got, wide := make([]float32, len(pairs)), make([]float64, len(pairs))

@@ -8,21 +8,25 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel"
 )
 
-// CastMode holds what only the 8-bit floats need: whether numbers that are too large become the largest one (else infinity or NaN), and
-// how F8E8M0 rounds.
+// CastMode holds what only the 8-bit floats need: whether numbers that are too
+// large become the largest one (else infinity or NaN), and how F8E8M0 rounds.
 type CastMode struct {
 	Saturate bool
 	Round    dtype.RoundMode
 }
 
-// CastChunk elements are converted at a time where a type has to be unpacked or packed.
+// CastChunk elements are converted at a time where a type has to be unpacked or
+// packed.
 const CastChunk = 128
 
-// Cast converts elements [lo, hi) of src to the same elements of dst, as ONNX's Cast does: integers wrap; to bool is x != 0; floats round
-// once, to nearest even; floats to integers drop the fraction, or are rounded to nearest even for integers of less than a byte. What is then
-// out of range, which ONNX leaves open, saturates at 32 bits, or 64 for a wider type, and keeps its lower bits; below zero an unsigned type
-// saturates as the signed one does. NaN is 0. Where elements of less than a byte are written, lo must start a byte. dst may be src exactly
-// when both types have one size.
+// Cast converts elements [lo, hi) of src to the same elements of dst, as ONNX's
+// Cast does: integers wrap; to bool is x != 0; floats round once, to nearest
+// even; floats to integers drop the fraction, or are rounded to nearest even
+// for integers of less than a byte. What is then out of range, which ONNX
+// leaves open, saturates at 32 bits, or 64 for a wider type, and keeps its
+// lower bits; below zero an unsigned type saturates as the signed one does. NaN
+// is 0. Where elements of less than a byte are written, lo must start a byte.
+// dst may be src exactly when both types have one size.
 func Cast(v *kernel.Variant, dst []byte, to dtype.DType, src []byte, from dtype.DType, lo, hi int, mode CastMode) {
 	lo += castLoop(v, dst, to, src, from, lo, hi)
 	if lo < hi {
@@ -30,7 +34,8 @@ func Cast(v *kernel.Variant, dst []byte, to dtype.DType, src []byte, from dtype.
 	}
 }
 
-// CastElements is Cast without a Loop, so that buffers of its callers stay on their stacks.
+// CastElements is Cast without a Loop, so that buffers of its callers stay on
+// their stacks.
 func CastElements(v *kernel.Variant, dst []byte, to dtype.DType, src []byte, from dtype.DType, lo, hi int, mode CastMode) {
 	if unpacked, packed := Carrier(from), Carrier(to); unpacked == from && packed == to {
 		castNative(Part(dst, to, lo, hi), to, Part(src, from, lo, hi), from)
@@ -87,7 +92,8 @@ func roundEven(dst, src []byte, dt dtype.DType) {
 	}
 }
 
-// Carrier is the type that elements of dt are computed in: dt itself for the types that Go has.
+// Carrier is the type that elements of dt are computed in: dt itself for the
+// types that Go has.
 func Carrier(dt dtype.DType) dtype.DType {
 	switch dt {
 	case dtype.F32, dtype.F64, dtype.I8, dtype.I16, dtype.I32, dtype.I64, dtype.U8, dtype.U16, dtype.U32, dtype.U64:
@@ -203,7 +209,8 @@ func convert[D, S kernel.Number](dst []D, src []S) {
 	}
 }
 
-// truncate does not depend on Go's conversion of numbers out of range, whose result depends on the machine.
+// truncate does not depend on Go's conversion of numbers out of range, whose
+// result depends on the machine.
 func truncate[D kernel.Integer, S kernel.Float](dst []D, src []S) {
 	dst = dst[:len(src)]
 	signed := ^D(0) < 0

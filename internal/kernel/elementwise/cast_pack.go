@@ -38,8 +38,9 @@ func notZero[S kernel.Number](dst []uint8, src []S) {
 	}
 }
 
-// castOdd converts to float32 on the way to a narrower float. What does not fit is rounded to odd (cut off, the last bit set), so that
-// the rounding that follows sees on which side of its midpoint the number lay.
+// castOdd converts to float32 on the way to a narrower float. What does not fit
+// is rounded to odd (cut off, the last bit set), so that the rounding that
+// follows sees on which side of its midpoint the number lay.
 func castOdd(dst []float32, src []byte, from dtype.DType) {
 	switch from {
 	case dtype.F64:
@@ -83,7 +84,8 @@ func roundOdd(x float64) float32 {
 	return math.Float32frombits(b | 1)
 }
 
-// cutFloat64 is x as a float64 whose last bit also stands for all bits that did not fit.
+// cutFloat64 is x as a float64 whose last bit also stands for all bits that did
+// not fit.
 func cutFloat64(x uint64) float64 {
 	const spare = 64 - 53
 	if x>>53 == 0 {
@@ -163,7 +165,8 @@ func unpackF8(dst []float32, src []uint8, from dtype.DType) {
 	}
 }
 
-// pack writes n elements given in the type that Carrier names from element lo on.
+// pack writes n elements given in the type that Carrier names from element lo
+// on.
 func pack(v *kernel.Variant, dst []byte, to dtype.DType, lo, n int, src []byte, mode CastMode) {
 	switch to {
 	case dtype.I4, dtype.I2, dtype.U4, dtype.U2:

@@ -79,7 +79,8 @@ func testCastInPlace(t *testing.T, v *kernel.Variant) {
 	}
 }
 
-// testCastHalves holds conversions from and to the 16-bit floats to those of package dtype, bit by bit.
+// testCastHalves holds conversions from and to the 16-bit floats to those of
+// package dtype, bit by bit.
 func testCastHalves(t *testing.T, v *kernel.Variant) {
 	halves := make([]uint16, 1<<16+5) // ends in the middle of a vector
 	for i := range halves {

@@ -2,11 +2,13 @@ package elementwise
 
 import "github.com/tenure-go/tenure/internal/kernel"
 
-// Chain computes elementwise float32 functions one after the other on pieces that stay in the first cache, so that memory is read and
-// written once however many there are. Results are those of the functions alone, to the bit.
+// Chain computes elementwise float32 functions one after the other on pieces
+// that stay in the first cache, so that memory is read and written once however
+// many there are. Results are those of the functions alone, to the bit.
 //
-// The output may be any operand that has all elements: of a piece, every operand is read before the output is written, but for those that
-// the last step reads while it writes.
+// The output may be any operand that has all elements: of a piece, every
+// operand is read before the output is written, but for those that the last
+// step reads while it writes.
 type Chain struct {
 	Elements int
 	Operands []ChainOperand
@@ -19,11 +21,13 @@ type Chain struct {
 	lastUse, free []int // lists of Prepare
 }
 
-// ChainOperand is an operand whose element for element i of the result is i/Inner modulo Count: Inner 1 and Count Elements for a whole
-// one, Count 1 for one number.
+// ChainOperand is an operand whose element for element i of the result is
+// i/Inner modulo Count: Inner 1 and Count Elements for a whole one, Count 1 for
+// one number.
 type ChainOperand struct{ Inner, Count int }
 
-// ChainStep is op(a) or op(a, b). A and B are operands, or results of steps before as -1 (this one's predecessor), -2, ...
+// ChainStep is op(a) or op(a, b). A and B are operands, or results of steps
+// before as -1 (this one's predecessor), -2, ...
 type ChainStep struct {
 	IsBinary bool
 	Unary    kernel.UnaryOp
@@ -37,10 +41,12 @@ type ChainStep struct {
 // MaxChainOperands is how many operands a chain may have.
 const MaxChainOperands = 8
 
-// chainPiece is the number of elements that are computed together: a few slots of it fill half of a first cache.
+// chainPiece is the number of elements that are computed together: a few slots
+// of it fill half of a first cache.
 const chainPiece = 1 << 10
 
-// Prepare works out where the results of the steps lie. A chain may be prepared again, with other sizes.
+// Prepare works out where the results of the steps lie. A chain may be prepared
+// again, with other sizes.
 func (c *Chain) Prepare() {
 	c.slots, c.expand = 0, c.expand[:0]
 	for i, o := range c.Operands {
@@ -97,7 +103,8 @@ func (c *Chain) isWhole(operand int) bool {
 
 func (c *Chain) isNumber(a int) bool { return a >= 0 && c.Operands[a].Count == 1 && !c.isWhole(a) }
 
-// readAsRow reports whether one number is an operand of a function that has no form for it.
+// readAsRow reports whether one number is an operand of a function that has no
+// form for it.
 func (c *Chain) readAsRow(operand int) bool {
 	for _, s := range c.Steps {
 		if !s.IsBinary && s.A == operand || s.IsBinary && c.isNumber(s.A) && c.isNumber(s.B) && (s.A == operand || s.B == operand) {
@@ -113,7 +120,8 @@ func (c *Chain) ScratchFloats() int { return c.slots * chainPiece }
 // Tiles returns the number of tiles.
 func (c *Chain) Tiles() int { return kernel.CeilDiv(c.Elements, kernel.RangeElements) }
 
-// Tile computes part t. With stream set the result is written past the caches; it may then be no operand.
+// Tile computes part t. With stream set the result is written past the caches;
+// it may then be no operand.
 func (c *Chain) Tile(v *kernel.Variant, t int, scratch, dst []float32, operands [][]float32, stream bool) {
 	end := min((t+1)*kernel.RangeElements, c.Elements)
 	for at := t * kernel.RangeElements; at < end; at += chainPiece {

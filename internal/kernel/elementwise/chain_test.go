@@ -12,7 +12,8 @@ import (
 
 func TestChain(t *testing.T) { kerneltest.EachVariant(t, testChain) }
 
-// testChain draws chains and holds each to what its functions give one by one, to the bit.
+// testChain draws chains and holds each to what its functions give one by one,
+// to the bit.
 func testChain(t *testing.T, v *kernel.Variant) {
 	r := kerneltest.NewRand(80)
 	for i := range 300 {

@@ -94,7 +94,8 @@ func loopWhere[W comparable](t *testing.T, v *kernel.Variant) {
 	}
 }
 
-// elementCasts holds rows of all lengths to those of one element, which testCast holds to ref.
+// elementCasts holds rows of all lengths to those of one element, which
+// testCast holds to ref.
 func elementCasts(t *testing.T, v *kernel.Variant) {
 	for _, from := range castTypes() {
 		for _, to := range castTypes() {

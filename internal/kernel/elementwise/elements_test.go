@@ -11,7 +11,8 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/ref"
 )
 
-// laneLengths meet every remainder of groups of up to 40 elements, groups of 64 several times, and rows that are cut into pieces.
+// laneLengths meet every remainder of groups of up to 40 elements, groups of 64
+// several times, and rows that are cut into pieces.
 var laneLengths = func() []int {
 	var list []int
 	for n := 1; n <= 40; n++ {
@@ -22,7 +23,8 @@ var laneLengths = func() []int {
 
 func TestElements(t *testing.T) { kerneltest.EachVariant(t, testElements) }
 
-// testElements runs elementwise loops on rows of all lengths, both operands rows and one of them one element, in place too.
+// testElements runs elementwise loops on rows of all lengths, both operands
+// rows and one of them one element, in place too.
 func testElements(t *testing.T, v *kernel.Variant) {
 	loopRows(t, v, kerneltest.Cycle(kerneltest.F64s(kerneltest.Specials)))
 	loopRows(t, v, kerneltest.Cycle(kerneltest.Specials))
@@ -71,7 +73,8 @@ func loopBinaryOps(dt dtype.DType) []kernel.BinaryOp {
 	return []kernel.BinaryOp{kernel.Add, kernel.Sub, kernel.Mul, kernel.Min, kernel.Max, kernel.BitwiseAnd, kernel.BitwiseOr, kernel.BitwiseXor}
 }
 
-// loopNest walks n elements of three operands, of which form says which is one element: 1 the second, 2 the first.
+// loopNest walks n elements of three operands, of which form says which is one
+// element: 1 the second, 2 the first.
 func loopNest(n, form int) *kernel.Nest {
 	step := []int{1, 1}
 	if form > 0 {
@@ -193,7 +196,8 @@ func runUnary[T kernel.Number](v *kernel.Variant, op kernel.UnaryOp, dst, src []
 	}
 }
 
-// loopWant is op on two elements, in Go's own arithmetic: ref's is of large integers, and too slow for all of these.
+// loopWant is op on two elements, in Go's own arithmetic: ref's is of large
+// integers, and too slow for all of these.
 func loopWant[T kernel.Number](op kernel.BinaryOp, x, y T) T {
 	bitwise := func(f func(p, q int64) int64) T { return T(f(int64(x), int64(y))) }
 	switch op {
@@ -274,13 +278,15 @@ func loopClamp[T kernel.Number](t *testing.T, v *kernel.Variant, x []T, lo, hi T
 	}
 }
 
-// within reports whether got is want, give or take some units in the last place.
+// within reports whether got is want, give or take some units in the last
+// place.
 func within(got, want, units float64) bool {
 	_, exp := math.Frexp(want)
 	return math.Abs(got-want) <= units*math.Ldexp(1, max(exp-53, -1074)) || got == want || got != got && want != want
 }
 
-// elementFunctions holds exponentials and logarithms in float64 to two units in the last place, and to the same bits at every place of a row.
+// elementFunctions holds exponentials and logarithms in float64 to two units in
+// the last place, and to the same bits at every place of a row.
 func elementFunctions(t *testing.T, v *kernel.Variant) {
 	r := kerneltest.NewRand(110)
 	x := kerneltest.F64s(kerneltest.Specials)
@@ -301,7 +307,8 @@ func elementFunctions(t *testing.T, v *kernel.Variant) {
 		for i, v := range x {
 			want := ref.Unary(op.String(), v, 0, 0)
 			other := want
-			// The library's functions are wrong at the ends of the range, on amd64.
+			// The library's functions are wrong at the ends of the range, on
+			// amd64.
 			switch {
 			case op == kernel.Exp && v > 709:
 				other = math.Exp(v/2) * math.Exp(v/2)

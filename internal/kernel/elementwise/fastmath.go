@@ -2,9 +2,11 @@ package elementwise
 
 import "math"
 
-// The transcendental functions of portable float32 kernels are computed in float64: on the scalar units that costs the same, and a
-// polynomial that is good to 1e-9 then rounds to the nearest float32 but for one case in fifty. Range ends, NaN and subnormal results come
-// out of the final conversion, with no code of their own.
+// The transcendental functions of portable float32 kernels are computed in
+// float64: on the scalar units that costs the same, and a polynomial that is
+// good to 1e-9 then rounds to the nearest float32 but for one case in fifty.
+// Range ends, NaN and subnormal results come out of the final conversion, with
+// no code of their own.
 
 const (
 	log2e     = 1 / math.Ln2
@@ -12,11 +14,13 @@ const (
 	expMax    = 709      // beyond it 2^n has no float64; every float32 function here has long reached its limit
 )
 
-// expParts writes exp(x) as 2^n * (1+m): scale is 2^n. x must lie in [-expMax+1, expMax].
+// expParts writes exp(x) as 2^n * (1+m): scale is 2^n. x must lie in
+// [-expMax+1, expMax].
 func expParts(x float64) (scale, m float64) {
 	n := (x*log2e + roundBias) - roundBias
 	r := x - n*math.Ln2
-	// Taylor series of (exp(r)-1) on |r| <= ln2/2: the first term left out is below 3e-10 of the result.
+	// Taylor series of (exp(r)-1) on |r| <= ln2/2: the first term left out is
+	// below 3e-10 of the result.
 	p := r * (1.0/6 + r*(1.0/24+r*(1.0/120+r*(1.0/720+r*(1.0/5040+r*(1.0/40320))))))
 	m = r + r*r*(0.5+p)
 	return math.Float64frombits(uint64(int64(n)+1023) << 52), m
@@ -33,7 +37,8 @@ func exp64(x float64) float64 {
 	return s + s*m
 }
 
-// expm1 keeps its relative accuracy near 0: for small x the scale is 1 and nothing cancels.
+// expm1 keeps its relative accuracy near 0: for small x the scale is 1 and
+// nothing cancels.
 func expm1(x float64) float64 {
 	if x > expMax {
 		return math.Inf(1)
@@ -53,8 +58,9 @@ func tanh64(x float64) float64 {
 	return math.Copysign(e/(e+2), x)
 }
 
-// erfc64 is 1-erf(z) for z >= 0, relatively accurate where it is tiny: exp(-z*z) times a polynomial in 1/(1+z/2), fitted at Chebyshev
-// nodes for z in [0, 10.4] to 9e-10; beyond that the result is 0 in float32.
+// erfc64 is 1-erf(z) for z >= 0, relatively accurate where it is tiny:
+// exp(-z*z) times a polynomial in 1/(1+z/2), fitted at Chebyshev nodes for z in
+// [0, 10.4] to 9e-10; beyond that the result is 0 in float32.
 func erfc64(z float64) float64 {
 	if z > 10.4 {
 		return 0
@@ -88,7 +94,8 @@ func erf64(x float64) float64 {
 	return x * (2 / math.SqrtPi) * (1 - t*(1.0/3-t*p))
 }
 
-// timesPhi64 is x times the distribution function of the normal distribution; 1+erf would cancel for negative x.
+// timesPhi64 is x times the distribution function of the normal distribution;
+// 1+erf would cancel for negative x.
 func timesPhi64(x float64) float64 {
 	e := 0.5 * erfc64(math.Abs(x)*(1/math.Sqrt2))
 	if x > 0 {
@@ -99,7 +106,8 @@ func timesPhi64(x float64) float64 {
 
 func softplus64(x float64) float64 { return max(x, 0) + math.Log1p(exp64(-math.Abs(x))) }
 
-// Exp32 is exp(x). The loops of other functions are generated in this form: see internal/kernel/gen.
+// Exp32 is exp(x). The loops of other functions are generated in this form: see
+// internal/kernel/gen.
 func Exp32(x float32) float32 { return exp32(x) }
 
 // Functions of formulas that package math does not have, to full accuracy.

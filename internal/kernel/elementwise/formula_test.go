@@ -10,7 +10,8 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/ref"
 )
 
-// formulaFault compares the step-by-step evaluation of a formula with a reference.
+// formulaFault compares the step-by-step evaluation of a formula with a
+// reference.
 func formulaFault(f *table.Function, reference func(x, a, b float64) float64, p [2]float32, x []float32) string {
 	e := f.Expression()
 	got, wide := make([]float32, len(x)), make([]float64, len(x))
@@ -75,7 +76,8 @@ func TestWrongFormulas(t *testing.T) {
 	}
 }
 
-// TestReferences looks for functions without a reference, and for references of nothing.
+// TestReferences looks for functions without a reference, and for references of
+// nothing.
 func TestReferences(t *testing.T) {
 	made := &table.Function{Name: "made_up", Formula: func(_ *table.Builder, x table.Value, _ []table.Value) table.Value { return x }}
 	for _, f := range append(table.Functions(), made) {

@@ -7,18 +7,21 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel"
 )
 
-// Arithmetic on F16 and BF16 is done in float32: rows are widened into scratch, computed, and rounded once. Where a function here takes
-// scratch, any length with a few elements for each row suffices; HalfScratchFloats is a good one.
+// Arithmetic on F16 and BF16 is done in float32: rows are widened into scratch,
+// computed, and rounded once. Where a function here takes scratch, any length
+// with a few elements for each row suffices; HalfScratchFloats is a good one.
 const HalfScratchFloats = 3 * 512
 
-// hidden returns p without the compiler's knowledge: the memory that a loop gets by address does not outlive the call, so a buffer of a
-// caller can stay on its stack.
+// hidden returns p without the compiler's knowledge: the memory that a loop
+// gets by address does not outlive the call, so a buffer of a caller can stay
+// on its stack.
 func hidden(p unsafe.Pointer) unsafe.Pointer {
 	at := uintptr(p)
 	return *(*unsafe.Pointer)(unsafe.Pointer(&at))
 }
 
-// widenVectors converts as many elements from the first on as whole vectors hold, and returns their number.
+// widenVectors converts as many elements from the first on as whole vectors
+// hold, and returns their number.
 func widenVectors(v *kernel.Variant, dt dtype.DType, dst []float32, src []uint16) int {
 	n, f := len(dst)/8, v.Rows.WidenBF16
 	if dt == dtype.F16 {

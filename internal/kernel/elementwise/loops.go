@@ -11,7 +11,8 @@ import (
 // zeroElement is a 0 of any type.
 var zeroElement = new(uint64)
 
-// castLoop converts as many elements from lo on as there is a loop for, and returns their number.
+// castLoop converts as many elements from lo on as there is a loop for, and
+// returns their number.
 func castLoop(v *kernel.Variant, dst []byte, to dtype.DType, src []byte, from dtype.DType, lo, hi int) int {
 	if hi <= lo {
 		return 0
@@ -50,7 +51,8 @@ func swappable(op kernel.BinaryOp) bool {
 	return false
 }
 
-// BinaryLoop computes as many elements of a run as there is a loop for, and returns their number.
+// BinaryLoop computes as many elements of a run as there is a loop for, and
+// returns their number.
 func BinaryLoop[T kernel.Number](v *kernel.Variant, op kernel.BinaryOp, r *kernel.Run, d, a, b []T) int {
 	form, ok := r.Form()
 	if !ok {
@@ -104,7 +106,8 @@ func predicateLoop[T kernel.Number](v *kernel.Variant, op kernel.PredicateOp, r 
 	return v.Elements.Predicate[op][kernel.Kind[T]()][form].Over(r.N, dst, x, y, kernel.Operand{})
 }
 
-// unaryLoop computes as many elements as there is a loop for, and returns their number.
+// unaryLoop computes as many elements as there is a loop for, and returns their
+// number.
 func unaryLoop[T kernel.Number](v *kernel.Variant, op kernel.UnaryOp, dst, src []T) int {
 	if len(src) == 0 {
 		return 0
@@ -139,7 +142,8 @@ func clampLoop[T kernel.Number](v *kernel.Variant, dst, src []T, lo, hi T) int {
 	return l.Over(len(src), kernel.OperandOf(dst, 0, 1), kernel.OperandOf(src, 0, 1), place(0, lo), place(1, hi))
 }
 
-// byteLoop computes as many bools as there is a loop for, and returns their number.
+// byteLoop computes as many bools as there is a loop for, and returns their
+// number.
 func byteLoop(l *kernel.Loop, dst, src []uint8) int {
 	if len(src) == 0 {
 		return 0
@@ -147,7 +151,8 @@ func byteLoop(l *kernel.Loop, dst, src []uint8) int {
 	return l.Over(len(src), kernel.OperandOf(dst, 0, 1), kernel.OperandOf(src, 0, 1), kernel.Operand{}, kernel.Operand{})
 }
 
-// whereLoop picks as many elements of a run as there is a loop for, and returns their number.
+// whereLoop picks as many elements of a run as there is a loop for, and returns
+// their number.
 func whereLoop[W kernel.Word](v *kernel.Variant, r *kernel.Run, dst []W, cond []uint8, a, b []W) int {
 	size := int(unsafe.Sizeof(dst[0]))
 	if r.Step[0] != 1 || r.Step[1] != 1 || uint(r.Step[2]) > 1 || uint(r.Step[3]) > 1 || size > 8 {

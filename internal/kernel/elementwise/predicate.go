@@ -6,8 +6,9 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel"
 )
 
-// Predicate computes elements [lo, hi) of dst = op(a, b); the operands of n are dst, a, b. Bools are given as uint8, with And, Or and
-// Xor; to compare bools for equality use Xor and Not, since true has 255 values.
+// Predicate computes elements [lo, hi) of dst = op(a, b); the operands of n are
+// dst, a, b. Bools are given as uint8, with And, Or and Xor; to compare bools
+// for equality use Xor and Not, since true has 255 values.
 func Predicate[T kernel.Number](v *kernel.Variant, op kernel.PredicateOp, n *kernel.Nest, lo, hi int, dst []uint8, a, b []T) {
 	c := n.Cursor(lo, hi)
 	for c.Next() {
@@ -102,8 +103,9 @@ func IsInf[T kernel.Float](dst []uint8, src []T, negative, positive bool) {
 	}
 }
 
-// Where computes elements [lo, hi) of dst = cond ? a : b on elements of elemBytes bytes; the operands of n are dst, cond, a, b. Where a
-// or b has the output's shape it may be the output.
+// Where computes elements [lo, hi) of dst = cond ? a : b on elements of
+// elemBytes bytes; the operands of n are dst, cond, a, b. Where a or b has the
+// output's shape it may be the output.
 func Where(v *kernel.Variant, n *kernel.Nest, lo, hi, elemBytes int, dst []byte, cond []uint8, a, b []byte) {
 	switch elemBytes {
 	case 1:

@@ -6,7 +6,8 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel"
 )
 
-// StreamRow copies a row to where it will not be read soon, past the caches. The ends, which are no whole lines, are copied as usual.
+// StreamRow copies a row to where it will not be read soon, past the caches.
+// The ends, which are no whole lines, are copied as usual.
 func StreamRow(v *kernel.Variant, dst, src []float32) {
 	stream := v.Rows.Stream
 	if stream == nil {
@@ -36,7 +37,8 @@ func StreamEnd(v *kernel.Variant) {
 // StreamScratchFloats is what UnaryStream needs.
 const StreamScratchFloats = chainPiece
 
-// UnaryStream is UnaryF32 with a result that is written past the caches. dst is not src.
+// UnaryStream is UnaryF32 with a result that is written past the caches. dst is
+// not src.
 func UnaryStream(v *kernel.Variant, op kernel.UnaryOp, dst, src []float32, a, b float32, scratch []float32) {
 	kernel.SameLen(op.String(), len(dst), len(src))
 	if f := v.Rows.UnaryStream[op]; f != nil && kernel.IsWhole(v, dst, 0) {

@@ -22,7 +22,8 @@ func UnaryF64(v *kernel.Variant, op kernel.UnaryOp, dst, src []float64, a, b flo
 	}
 }
 
-// UnaryInt serves the integers: Identity, Relu, Abs, Neg and Sign. Abs and Neg of the smallest number wrap to itself.
+// UnaryInt serves the integers: Identity, Relu, Abs, Neg and Sign. Abs and Neg
+// of the smallest number wrap to itself.
 func UnaryInt[T kernel.Integer](v *kernel.Variant, op kernel.UnaryOp, dst, src []T) {
 	kernel.SameLen(op.String(), len(dst), len(src))
 	done := unaryLoop(v, op, dst, src)
@@ -68,7 +69,8 @@ func BitNot[T kernel.Integer](dst, src []T) {
 	}
 }
 
-// Clamp computes dst[i] = min(max(src[i], lo), hi); where lo > hi that is hi. NaN stays. dst may be src exactly.
+// Clamp computes dst[i] = min(max(src[i], lo), hi); where lo > hi that is hi.
+// NaN stays. dst may be src exactly.
 func Clamp[T kernel.Number](v *kernel.Variant, dst, src []T, lo, hi T) {
 	kernel.SameLen("clamp", len(dst), len(src))
 	if lo == lo && hi == hi {

@@ -6,7 +6,8 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel"
 )
 
-// UnaryRow computes a float32 function over a row. Loops over vectors are for parameters that are numbers.
+// UnaryRow computes a float32 function over a row. Loops over vectors are for
+// parameters that are numbers.
 func UnaryRow(v *kernel.Variant, op kernel.UnaryOp, dst, src []float32, a, b float32) {
 	r := &v.Rows
 	if r.Bytes == 0 {
@@ -32,8 +33,9 @@ func UnaryRow(v *kernel.Variant, op kernel.UnaryOp, dst, src []float32, a, b flo
 	portableUnaryRows[op](dst, src, a, b)
 }
 
-// powRow computes x^a. Those that are made of square roots are not what these are for numbers that are not positive, so that a piece that
-// has some goes number by number.
+// powRow computes x^a. Those that are made of square roots are not what these
+// are for numbers that are not positive, so that a piece that has some goes
+// number by number.
 func powRow(v *kernel.Variant, dst, src []float32, a float32) {
 	r := &v.Rows
 	if r.Cube == nil {
@@ -56,7 +58,8 @@ func powRow(v *kernel.Variant, dst, src []float32, a float32) {
 	}
 }
 
-// rootRow computes such powers; after makes the power from the root, to the same bits as f does.
+// rootRow computes such powers; after makes the power from the root, to the
+// same bits as f does.
 func rootRow(v *kernel.Variant, f kernel.RowFunc, dst, src []float32, after func(r float32) float32, a float32) {
 	dst = dst[:len(src)]
 	for len(src) > 0 {
@@ -78,7 +81,8 @@ func rootRow(v *kernel.Variant, f kernel.RowFunc, dst, src []float32, after func
 
 func root32(x float32) float32 { return float32(math.Sqrt(float64(x))) }
 
-// powScalarRow has loops for the exponents that models use; a root of -Inf or -0 is not its square root, so 1/2 goes the general way.
+// powScalarRow has loops for the exponents that models use; a root of -Inf or
+// -0 is not its square root, so 1/2 goes the general way.
 func powScalarRow(dst, src []float32, a, _ float32) {
 	dst = dst[:len(src)]
 	switch a {

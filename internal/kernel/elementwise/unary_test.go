@@ -13,7 +13,8 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/ref"
 )
 
-// moreParams are scalars to try beside the defaults and the limits of a function's row.
+// moreParams are scalars to try beside the defaults and the limits of a
+// function's row.
 var moreParams = map[string][][2]float32{
 	"leaky_relu":       {{0, 0}, {1, 0}, {-0.5, 0}},
 	"thresholded_relu": {{-1, 0}},
@@ -39,7 +40,8 @@ func paramsOf(f *table.Function) [][2]float32 {
 	return append(all, moreParams[f.Name]...)
 }
 
-// operandsOf returns operands of all magnitudes, and many within the function's domain.
+// operandsOf returns operands of all magnitudes, and many within the function's
+// domain.
 func operandsOf(f *table.Function) []float32 {
 	lo, hi := f.Domain.Within(-20, 40)
 	return append(kerneltest.Spread(kerneltest.NewRand(1), 8000), ref.Map(kerneltest.Uniform(kerneltest.NewRand(5), 9000), func(v float32) float32 {
@@ -96,14 +98,17 @@ func unitsAt(b table.Bound, x float64) float64 {
 	return b.Ulps + b.PerX*x + b.PerSquare*x*x
 }
 
-// vanishes has the numbers below which the results of a function are as good as 0.
+// vanishes has the numbers below which the results of a function are as good
+// as 0.
 var vanishes = map[string]float64{"gelu": -6, "gelu_tanh": -6}
 
-// noReference stands behind the name of a function in the fault that it has no reference.
+// noReference stands behind the name of a function in the fault that it has no
+// reference.
 const noReference = ": there is no reference: write one in internal/kernel/ref/elementwise.go"
 
-// functionFault compares the results of a function of x, in float32 and in float64, with those of a reference. It returns the first that is
-// off by more than the function's row states, and "" if none is.
+// functionFault compares the results of a function of x, in float32 and in
+// float64, with those of a reference. It returns the first that is off by more
+// than the function's row states, and "" if none is.
 func functionFault(f *table.Function, reference func(x, a, b float64) float64, p [2]float32, x, got []float32, wide []float64) string {
 	if reference == nil {
 		return f.Name + noReference
@@ -130,7 +135,8 @@ func functionFault(f *table.Function, reference func(x, a, b float64) float64, p
 	return ""
 }
 
-// unaryPlaces checks that a value's result depends neither on its place in the row nor on whether the row is computed in place.
+// unaryPlaces checks that a value's result depends neither on its place in the
+// row nor on whether the row is computed in place.
 func unaryPlaces(t *testing.T, v *kernel.Variant, op kernel.UnaryOp, a, b float32) {
 	t.Helper()
 	all := kerneltest.Spread(kerneltest.NewRand(2), 30)
@@ -211,7 +217,8 @@ func testUnaryHalf(t *testing.T, v *kernel.Variant) {
 			for i := range src {
 				want := float32(ref.Unary("sigmoid", float64(kerneltest.FromHalf(dt, src[i])), 0, 0))
 				got := kerneltest.FromHalf(dt, dst[i])
-				// The nearest half, or that of a float32 within the error of the function.
+				// The nearest half, or that of a float32 within the error of
+				// the function.
 				lo, hi := kerneltest.FromHalf(dt, kerneltest.ToHalf(dt, want*(1-0x1p-22))), kerneltest.FromHalf(dt, kerneltest.ToHalf(dt, want*(1+0x1p-22)))
 				if !(lo <= got && got <= hi) && (got == got || want == want) {
 					t.Fatalf("%s sigmoid(%v): got %v, want %v", dt, kerneltest.FromHalf(dt, src[i]), got, want)

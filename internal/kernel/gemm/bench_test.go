@@ -13,7 +13,8 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/kerneltest"
 )
 
-// BenchmarkGemm multiplies with a right matrix as it lies, and with one that is packed.
+// BenchmarkGemm multiplies with a right matrix as it lies, and with one that is
+// packed.
 func BenchmarkGemm(b *testing.B) {
 	kerneltest.BenchVariants(b, func(b *testing.B, v *kernel.Variant) {
 		for _, c := range [][3]int{{256, 256, 256}, {512, 512, 512}, {1024, 1024, 1024}, {128, 768, 768}, {128, 3072, 768}, {1, 3072, 768}, {4, 3072, 768}, {10, 3072, 768}, {64, 3136, 576}} {
@@ -61,7 +62,8 @@ func benchmarkGemm(b *testing.B, v *kernel.Variant, g gemm.Gemm) {
 	kerneltest.ReportFlops(b, 2*batch*g.M*g.N*g.K)
 }
 
-// BenchmarkCompressed reads a large constant B, as it is packed and compressed, for a few rows; and makes the compressed one.
+// BenchmarkCompressed reads a large constant B, as it is packed and compressed,
+// for a few rows; and makes the compressed one.
 func BenchmarkCompressed(b *testing.B) {
 	v := kerneltest.Best()
 	const n, k = 4096, 4096

@@ -8,13 +8,18 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel"
 )
 
-// Floats of weights without loss in 27 bits and a little. Their signs and mantissas are noise, but a handful of exponents is that of nearly
-// all of them: a code of three bits says which of eight it is. Exponents that have no code lie aside.
+// Floats of weights without loss in 27 bits and a little. Their signs and
+// mantissas are noise, but a handful of exponents is that of nearly all of
+// them: a code of three bits says which of eight it is. Exponents that have no
+// code lie aside.
 //
-// A vector is as many floats as expandFloats makes at once, and every float's bits are in its own lane of 32-bit words. 32 vectors are a
-// group: three vectors of words with their codes, ten in a word and the last two in the bits that are left over, and then three for every
-// four vectors with their other bits. Three have these where floats have them; in place of their exponents are the bits of the fourth.
-// The exponents without a code follow the groups: first their places, then the exponents themselves.
+// A vector is as many floats as expandFloats makes at once, and every float's
+// bits are in its own lane of 32-bit words. 32 vectors are a group: three
+// vectors of words with their codes, ten in a word and the last two in the bits
+// that are left over, and then three for every four vectors with their other
+// bits. Three have these where floats have them; in place of their exponents
+// are the bits of the fourth. The exponents without a code follow the groups:
+// first their places, then the exponents themselves.
 
 const (
 	codesPerWord   = 10
@@ -33,13 +38,15 @@ const (
 // Exponents are the exponents that have codes, by their codes.
 type Exponents [kernel.ExponentCodes]byte
 
-// groupBytes is the size of n floats in vectors of some lanes, without the exponents aside.
+// groupBytes is the size of n floats in vectors of some lanes, without the
+// exponents aside.
 func groupBytes(lanes, n int) int {
 	vectors := n / lanes
 	return 4 * lanes * (codeWords*kernel.CeilDiv(vectors, vectorGroup) + bitWords*kernel.CeilDiv(vectors, 4))
 }
 
-// CompressedBytes is the size of n floats, as many as whole vectors hold, of which some have exponents aside.
+// CompressedBytes is the size of n floats, as many as whole vectors hold, of
+// which some have exponents aside.
 func CompressedBytes(v *kernel.Variant, n, aside int) int {
 	return kernel.CeilDiv(groupBytes(v.Compressed.Lanes, n)+asideBytes*aside, compressedUnit) * compressedUnit
 }
@@ -50,7 +57,8 @@ func checkCompressed(v *kernel.Variant, data []byte, n, aside int) {
 	}
 }
 
-// CompressFloats writes floats to dst, with codes for the given exponents, of which as many floats as aside says have none.
+// CompressFloats writes floats to dst, with codes for the given exponents, of
+// which as many floats as aside says have none.
 func CompressFloats(v *kernel.Variant, dst []byte, exponents Exponents, aside int, x []float32) {
 	checkCompressed(v, dst, len(x), aside)
 	const none = kernel.ExponentCodes
@@ -86,7 +94,8 @@ func CompressFloats(v *kernel.Variant, dst []byte, exponents Exponents, aside in
 	clear(rest[aside:])
 }
 
-// compressGroup writes the words of a group, and tells whether some exponent has no code.
+// compressGroup writes the words of a group, and tells whether some exponent
+// has no code.
 func compressGroup(v *kernel.Variant, dst []byte, codeOf *[256]byte, x []float32) (some bool) {
 	var words [(codeWords + vectorGroup/4*bitWords) * mostLanes]uint32
 	lanes := v.Compressed.Lanes
@@ -130,7 +139,8 @@ func compressGroup(v *kernel.Variant, dst []byte, codeOf *[256]byte, x []float32
 	return all >= kernel.ExponentCodes
 }
 
-// spreadCode puts a code of the last two vectors of a group into the bits that ten codes leave over.
+// spreadCode puts a code of the last two vectors of a group into the bits that
+// ten codes leave over.
 func spreadCode(codes []uint32, lanes, lane, vector int, code uint32) {
 	if vector == 0 {
 		codes[lane] |= code << 30
@@ -156,8 +166,8 @@ func ExpandFloats(v *kernel.Variant, dst []float32, src []byte, exponents Expone
 	}
 }
 
-// expandFloats expands whole vectors of floats, as many as fill dst, but for exponents without a code. It may prefetch the bytes after
-// them.
+// expandFloats expands whole vectors of floats, as many as fill dst, but for
+// exponents without a code. It may prefetch the bytes after them.
 func expandFloats(v *kernel.Variant, dst []float32, src []byte, exponents Exponents) {
 	if v.Compressed.Expand == nil {
 		portableExpandFloats(dst, src, exponents)
@@ -221,7 +231,8 @@ func codeAt(words *[codeWords * kernel.PortableExpandLanes]uint32, j, lane int) 
 	return words[lanes+lane]>>31 | words[2*lanes+lane]>>30<<1
 }
 
-// bitsAt returns the bits of a lane of the j-th of four vectors, except the exponent's; in the exponent's place are other bits.
+// bitsAt returns the bits of a lane of the j-th of four vectors, except the
+// exponent's; in the exponent's place are other bits.
 func bitsAt(words *[bitWords * kernel.PortableExpandLanes]uint32, j, lane int) uint32 {
 	const lanes = kernel.PortableExpandLanes
 	lane &= lanes - 1
@@ -237,8 +248,9 @@ func bitsAt(words *[bitWords * kernel.PortableExpandLanes]uint32, j, lane int) u
 	return a>>23&0xff<<15 | b>>23&0xff<<7 | bits.RotateLeft32(c&0x7f800000, 8)
 }
 
-// exponentCounts are how many floats have each exponent. There are several because a count must not wait for the one before it, which
-// is mostly of the same exponent.
+// exponentCounts are how many floats have each exponent. There are several
+// because a count must not wait for the one before it, which is mostly of the
+// same exponent.
 type exponentCounts [4][256]uint32
 
 func (h *exponentCounts) add(x []float32) {
@@ -253,7 +265,8 @@ func (h *exponentCounts) add(x []float32) {
 	}
 }
 
-// choose returns the exponents that most floats have, and how many floats have others. The counts are spoilt.
+// choose returns the exponents that most floats have, and how many floats have
+// others. The counts are spoilt.
 func (h *exponentCounts) choose() (most Exponents, aside int) {
 	total := &h[0]
 	for e := range total {

@@ -15,7 +15,8 @@ import (
 
 func TestCompressedFloats(t *testing.T) { kerneltest.EachVariant(t, testCompressedFloats) }
 
-// testCompressedFloats takes floats apart and puts them together, bit by bit the same.
+// testCompressedFloats takes floats apart and puts them together, bit by bit
+// the same.
 func testCompressedFloats(t *testing.T, v *kernel.Variant) {
 	r := kerneltest.NewRand(30)
 	most := gemm.Exponents{120, 121, 122, 123, 124, 119, 118, 117}
@@ -39,7 +40,8 @@ func testCompressedFloats(t *testing.T, v *kernel.Variant) {
 			compressCase(t, v, fmt.Sprintf("%s, %d", kind.name, len(x)), most, x)
 		}
 	}
-	// One exponent aside, and all but one, at every place of a group and a little more.
+	// One exponent aside, and all but one, at every place of a group and a
+	// little more.
 	n := (34*8 + gemm.PanelWidth(v)) / gemm.PanelWidth(v) * gemm.PanelWidth(v)
 	for at := range n {
 		one, others := make([]uint32, n), make([]uint32, n)
@@ -54,7 +56,8 @@ func testCompressedFloats(t *testing.T, v *kernel.Variant) {
 	t.Run("damaged", kerneltest.With(v, testCompressedDamage))
 }
 
-// compressCase compresses numbers by their bits, between guards, at addresses that vary.
+// compressCase compresses numbers by their bits, between guards, at addresses
+// that vary.
 func compressCase(t *testing.T, v *kernel.Variant, name string, most gemm.Exponents, bits []uint32) {
 	t.Helper()
 	aside := 0
@@ -84,7 +87,8 @@ func wantBits(t *testing.T, name string, got, want []float32) {
 	}
 }
 
-// testCompressedMatrices compresses right matrices. They come back as they were, and products are those with panels that are not compressed.
+// testCompressedMatrices compresses right matrices. They come back as they
+// were, and products are those with panels that are not compressed.
 func testCompressedMatrices(t *testing.T, v *kernel.Variant) {
 	r := kerneltest.NewRand(31)
 	bell := func(n int) []float32 {
@@ -111,7 +115,8 @@ func testCompressedMatrices(t *testing.T, v *kernel.Variant) {
 		matrixCase(t, v, r, size[0], size[1], bell)
 		matrixCase(t, v, r, size[0], size[1], noise)
 	}
-	// Less than 28 bits for what weights look like, and no more than the panels for noise.
+	// Less than 28 bits for what weights look like, and no more than the panels
+	// for noise.
 	for _, c := range []struct {
 		name       string
 		fill       func(n int) []float32

@@ -7,12 +7,14 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel"
 )
 
-// CompressedB is a whole constant B in panels, each of whose blocks is compressed without loss, or left as it is where that would save
-// little. It begins with an index, so that tiles find the blocks. N, K, TransB and Alpha are those of the product, whose CompressedB is
-// set.
+// CompressedB is a whole constant B in panels, each of whose blocks is
+// compressed without loss, or left as it is where that would save little. It
+// begins with an index, so that tiles find the blocks. N, K, TransB and Alpha
+// are those of the product, whose CompressedB is set.
 //
-// The compressed B has the size that Place returns after Measure has been called for all parts; Pack fills it part by part. Measure and
-// Pack may work on several parts at once, each with scratch of its own.
+// The compressed B has the size that Place returns after Measure has been
+// called for all parts; Pack fills it part by part. Measure and Pack may work
+// on several parts at once, each with scratch of its own.
 type CompressedB struct {
 	N, K   int
 	TransB bool
@@ -21,8 +23,9 @@ type CompressedB struct {
 	gemm Gemm
 }
 
-// An entry of the index is where a block begins, in units, how many exponents are aside in it, or that it is not compressed, and the exponents
-// that have codes. One more entry is where the last block ends.
+// An entry of the index is where a block begins, in units, how many exponents
+// are aside in it, or that it is not compressed, and the exponents that have
+// codes. One more entry is where the last block ends.
 const (
 	entryBytes     = 16
 	entryAside     = 4
@@ -31,7 +34,8 @@ const (
 	notCompressed = math.MaxUint32
 )
 
-// leastSaved is how much of its size a block must lose to be compressed: one of so many parts.
+// leastSaved is how much of its size a block must lose to be compressed: one of
+// so many parts.
 const leastSaved = 16
 
 // Prepare works out the parts.
@@ -104,7 +108,8 @@ func (c *CompressedB) Measure(part int, index []byte, b, scratch []float32) {
 	copy(entry[entryExponents:], exponents[:])
 }
 
-// Place makes places of the sizes that Measure found, and returns the size of all.
+// Place makes places of the sizes that Measure found, and returns the size of
+// all.
 func (c *CompressedB) Place(index []byte) int {
 	at := uint32(c.IndexBytes() / compressedUnit)
 	for part := range c.Parts() {
@@ -128,7 +133,8 @@ func (c *CompressedB) Pack(part int, dst []byte, b, scratch []float32) {
 	}
 }
 
-// Unpack is the reverse of Pack where Alpha is 1. dst is a whole B whose rows follow each other.
+// Unpack is the reverse of Pack where Alpha is 1. dst is a whole B whose rows
+// follow each other.
 func (c *CompressedB) Unpack(part int, dst []float32, packed []byte, scratch []float32) {
 	k, col, depth := c.block(part)
 	n := min(c.gemm.nr, c.N-col)
@@ -179,7 +185,8 @@ func (b compressedB) at(part int) compressedBlock {
 	return compressedBlock{b.bytes[from:to:to], Exponents(entry[entryExponents:]), int(aside), aside != notCompressed}
 }
 
-// panel returns a block as floats: where it lies, or put together in scratch, which has its size.
+// panel returns a block as floats: where it lies, or put together in scratch,
+// which has its size.
 func (b compressedB) panel(v *kernel.Variant, part int, scratch []float32) []float32 {
 	at := b.at(part)
 	if !at.compressed {

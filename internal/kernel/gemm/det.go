@@ -6,7 +6,8 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel"
 )
 
-// Det is the determinant of the square matrix x of n rows, by elimination in scratch of n*n numbers.
+// Det is the determinant of the square matrix x of n rows, by elimination in
+// scratch of n*n numbers.
 func Det[T kernel.Float](n int, x []T, scratch []float64) T {
 	m := scratch[:n*n]
 	for i, v := range x[:n*n] {

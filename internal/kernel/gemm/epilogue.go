@@ -8,7 +8,8 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/elementwise"
 )
 
-// Activation is an elementwise function applied to a result before it is stored; the zero value is none.
+// Activation is an elementwise function applied to a result before it is
+// stored; the zero value is none.
 type Activation struct {
 	Op   kernel.UnaryOp
 	A, B float32
@@ -31,8 +32,9 @@ const (
 	BiasFull            // a matrix of the result's shape
 )
 
-// Epilogue is what happens to a product before it leaves the cache: out = act(product + bias + residual). The residual is a tensor of
-// the output's shape, and may be the output's very bytes.
+// Epilogue is what happens to a product before it leaves the cache: out =
+// act(product + bias + residual). The residual is a tensor of the output's
+// shape, and may be the output's very bytes.
 type Epilogue struct {
 	Bias     BiasKind
 	Residual bool
@@ -41,8 +43,9 @@ type Epilogue struct {
 	BiasFactor float32 // factor of the bias; Prepare sets it
 }
 
-// Rect is a rectangle of a result: rows At + i*Ld, in the residual Res + i*ResLD. Row and Col are its place in the whole, which the bias
-// is indexed by; width is the whole's width.
+// Rect is a rectangle of a result: rows At + i*Ld, in the residual Res +
+// i*ResLD. Row and Col are its place in the whole, which the bias is indexed
+// by; width is the whole's width.
 type Rect struct {
 	At, Ld     int
 	Res, ResLD int
@@ -51,8 +54,10 @@ type Rect struct {
 	Width      int
 }
 
-// begin writes the addend of the product into c. It returns false if there is none, and the product may overwrite c: then the sums start
-// in registers. The residual must enter here, since in place it is gone once the first part of the product is stored.
+// begin writes the addend of the product into c. It returns false if there is
+// none, and the product may overwrite c: then the sums start in registers. The
+// residual must enter here, since in place it is gone once the first part of
+// the product is stored.
 func (e *Epilogue) Begin(v *kernel.Variant, r *Rect, c, bias, residual []float32) bool {
 	full := e.Bias == BiasFull
 	if !full && !e.Residual {
@@ -81,7 +86,8 @@ func (e *Epilogue) Begin(v *kernel.Variant, r *Rect, c, bias, residual []float32
 	return true
 }
 
-// fuse returns the part of an epilogue that the loops of the product do, and the rest: they add rows to the sums, and end with a relu.
+// fuse returns the part of an epilogue that the loops of the product do, and
+// the rest: they add rows to the sums, and end with a relu.
 func (e *Epilogue) fuse(v *kernel.Variant, r *Rect, c, bias, residual []float32) (from sums, left Epilogue) {
 	left = *e
 	plain := e.BiasFactor == 1
@@ -140,7 +146,8 @@ func AddScaled(v *kernel.Variant, dst, src []float32, factor float32) {
 	}
 }
 
-// clamp returns the bounds that an activation comes to; false and no bounds if it does not.
+// clamp returns the bounds that an activation comes to; false and no bounds if
+// it does not.
 func (a Activation) Clamp() (low, high float32, ok bool) {
 	low, high = float32(math.Inf(-1)), float32(math.Inf(1))
 	switch a.Op {

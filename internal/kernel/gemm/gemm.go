@@ -5,10 +5,11 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/elementwise"
 )
 
-// Gemm is C = act(Alpha*A*B + Beta*bias + residual) on float32 matrices, alone or in batches. The fields are the problem; Prepare works
-// out the rest.
+// Gemm is C = act(Alpha*A*B + Beta*bias + residual) on float32 matrices, alone
+// or in batches. The fields are the problem; Prepare works out the rest.
 //
-// A is M x K, or K x M if TransA; B is K x N, or N x K if TransB. Batches of A and B may be broadcast, those of C follow each other.
+// A is M x K, or K x M if TransA; B is K x N, or N x K if TransB. Batches of A
+// and B may be broadcast, those of C follow each other.
 type Gemm struct {
 	M, N, K        int
 	TransA, TransB bool
@@ -37,7 +38,8 @@ type Gemm struct {
 	block              int // K is summed in blocks of this
 }
 
-// Args are the operands. C may be Residual, or Bias if that is full, and nothing else.
+// Args are the operands. C may be Residual, or Bias if that is full, and
+// nothing else.
 type Args struct {
 	C, A, B, Bias, Residual []float32
 }
@@ -72,7 +74,8 @@ func (g *Gemm) Prepare(v *kernel.Variant) {
 		}
 	}
 	for !g.thin && g.batch*kernel.CeilDiv(g.M, g.rowTile)*kernel.CeilDiv(g.N, g.colTile) < kernel.WantedTiles {
-		// Parts of a row of tiles read A again, parts of a column pack B again, which costs more.
+		// Parts of a row of tiles read A again, parts of a column pack B again,
+		// which costs more.
 		if g.colTile > leastCols {
 			g.colTile /= 2
 		} else if g.rowTile /= 2; g.rowTile <= leastRows {
@@ -120,7 +123,8 @@ func batchStrides(batch []int, size int) []int {
 	return s
 }
 
-// foldBatch makes the batch part of M where all matrices of A meet the same B and lie like one.
+// foldBatch makes the batch part of M where all matrices of A meet the same B
+// and lie like one.
 func (g *Gemm) foldBatch() {
 	if g.batch <= 1 || g.TransA || g.Bias == BiasRow || g.Bias == BiasFull {
 		return
@@ -136,7 +140,8 @@ func (g *Gemm) foldBatch() {
 	g.Batch, g.BatchA, g.BatchB, g.batch = nil, nil, nil, 1
 }
 
-// swapForOneColumn computes a product with a vector on the right as the transposed one with a vector on the left, which has a fast path.
+// swapForOneColumn computes a product with a vector on the right as the
+// transposed one with a vector on the left, which has a fast path.
 func (g *Gemm) swapForOneColumn() {
 	if g.N != 1 || g.M == 1 || g.PackedB || g.LDC != 1 || !g.TransB && g.LDB != 1 {
 		return
@@ -234,7 +239,8 @@ func ZeroRect(r *Rect, c []float32) {
 	}
 }
 
-// panelPart multiplies rows of A with panels of B, one block of K after the other.
+// panelPart multiplies rows of A with panels of B, one block of K after the
+// other.
 func (g *Gemm) panelPart(r *Rect, scratch []float32, args *Args, a, b []float32) {
 	from, left := g.fuse(g.v, r, args.C, args.Bias, args.Residual)
 	var compressed compressedB
@@ -294,7 +300,8 @@ func (g *Gemm) ahead(r *Rect, b []float32, k, j int) ahead {
 	return ahead{from: b[k*g.LDB+r.Col+j:], ld: g.LDB, rows: depth}
 }
 
-// rowsOfA returns columns [k, k+depth) of the rows of a rectangle, where they lie or copied into scratch.
+// rowsOfA returns columns [k, k+depth) of the rows of a rectangle, where they
+// lie or copied into scratch.
 func (g *Gemm) rowsOfA(r *Rect, scratch, a []float32, k, depth int) (rows []float32, lda int) {
 	if g.TransA {
 		PackColumns(scratch, a[k*g.LDA+r.Row:], g.LDA, depth, r.Rows)
@@ -307,8 +314,9 @@ func (g *Gemm) rowsOfA(r *Rect, scratch, a []float32, k, depth int) (rows []floa
 	return rows, g.LDA
 }
 
-// Rows of A that are a multiple of 4 KiB apart meet in one set of the first-level cache and drive each other out of it. They are copied
-// a little further apart than they are long.
+// Rows of A that are a multiple of 4 KiB apart meet in one set of the
+// first-level cache and drive each other out of it. They are copied a little
+// further apart than they are long.
 const (
 	crowdedLD = 1024
 	rowGap    = 16
@@ -329,7 +337,8 @@ func SpreadRows(dst, src []float32, rows, depth, ld int) ([]float32, int) {
 	return dst, depth + rowGap
 }
 
-// MultiplyPanels adds the product of rows of A and a block of packed panels to a rectangle of C, or stores it there.
+// MultiplyPanels adds the product of rows of A and a block of packed panels to
+// a rectangle of C, or stores it there.
 func MultiplyPanels(v *kernel.Variant, r *Rect, depth int, a []float32, lda int, panels, c []float32, acc bool) {
 	for j := 0; j < r.Cols; j += v.Gemm.Width {
 		s := sums{c: c[r.At+j:], ldc: r.Ld}
@@ -340,7 +349,8 @@ func MultiplyPanels(v *kernel.Variant, r *Rect, depth int, a []float32, lda int,
 	}
 }
 
-// thinPart multiplies a few rows, one by one, with a part of B that stays in the cache meanwhile.
+// thinPart multiplies a few rows, one by one, with a part of B that stays in
+// the cache meanwhile.
 func (g *Gemm) thinPart(r *Rect, acc bool, scratch, c, a, b []float32) {
 	if !acc {
 		ZeroRect(r, c)

@@ -156,7 +156,8 @@ func testGemmBatches(t *testing.T, v *kernel.Variant) {
 	}
 }
 
-// testGemmAccuracy bounds the rounding of long sums, and passes NaN and infinity through.
+// testGemmAccuracy bounds the rounding of long sums, and passes NaN and
+// infinity through.
 func testGemmAccuracy(t *testing.T, v *kernel.Variant) {
 	r := kerneltest.NewRand(22)
 	for _, m := range []int{1, 6, 33} {

@@ -2,9 +2,11 @@ package gemm
 
 import "github.com/tenure-go/tenure/internal/kernel"
 
-// gemmPanel computes m rows of sums, nr <= v.Gemm.Width columns wide: the product of depth columns of A, whose rows are lda apart, and a
-// packed panel of B. How an element is summed depends on depth and m alone. It cuts the rows into tiles of nearly equal height: five and
-// five are faster than six and four.
+// gemmPanel computes m rows of sums, nr <= v.Gemm.Width columns wide: the
+// product of depth columns of A, whose rows are lda apart, and a packed panel
+// of B. How an element is summed depends on depth and m alone. It cuts the rows
+// into tiles of nearly equal height: five and five are faster than six and
+// four.
 func gemmPanel(v *kernel.Variant, m, depth int, a []float32, lda int, b []float32, nr int, s sums) {
 	if v.Gemm.Tiles == nil {
 		portableGemmPanel(m, depth, a, lda, b, nr, s)
@@ -26,8 +28,8 @@ func gemmPanel(v *kernel.Variant, m, depth int, a []float32, lda int, b []float3
 	}
 }
 
-// gemmPrefetchPanel is gemmPanel that prefetches what comes next meanwhile: each tile a row in four steps. It costs a few nanoseconds more to
-// call.
+// gemmPrefetchPanel is gemmPanel that prefetches what comes next meanwhile:
+// each tile a row in four steps. It costs a few nanoseconds more to call.
 func gemmPrefetchPanel(v *kernel.Variant, m, depth int, a []float32, lda int, b []float32, nr int, s sums, next ahead) {
 	if v.Gemm.Tiles == nil {
 		portableGemmPanel(m, depth, a, lda, b, nr, s)
@@ -51,7 +53,8 @@ func gemmPrefetchPanel(v *kernel.Variant, m, depth int, a []float32, lda int, b 
 	gemmPanel(v, m, depth, a, lda, b, nr, s)
 }
 
-// gemmPackPanel is gemmPrefetchPanel with a part of B whose rows are ldb apart, which it packs into b while it computes the first tile.
+// gemmPackPanel is gemmPrefetchPanel with a part of B whose rows are ldb apart,
+// which it packs into b while it computes the first tile.
 func gemmPackPanel(v *kernel.Variant, m, depth int, a []float32, lda int, src []float32, ldb int, b []float32, nr int, s sums, next ahead) {
 	if v.Gemm.Tiles == nil {
 		PackPanel(b, src, ldb, depth, nr, kernel.PortableNR)
@@ -77,8 +80,9 @@ func gemmPackPanel(v *kernel.Variant, m, depth int, a []float32, lda int, src []
 	}
 }
 
-// GemvAxpy adds a row vector times a matrix whose rows are ldb apart to out. It takes eight rows of B at a time, so that out is read and
-// written once for eight products. out is short: gemvCols at most.
+// GemvAxpy adds a row vector times a matrix whose rows are ldb apart to out. It
+// takes eight rows of B at a time, so that out is read and written once for
+// eight products. out is short: gemvCols at most.
 func GemvAxpy(v *kernel.Variant, out, a, b []float32, ldb int) {
 	if v.Gemm.Axpy8 == nil {
 		portableGemvAxpy(out, a, b, ldb)
@@ -98,8 +102,9 @@ func GemvAxpy(v *kernel.Variant, out, a, b []float32, ldb int) {
 	}
 }
 
-// GemvDot adds a row vector times a matrix that is stored as rows of columns, ldb apart, to out. It takes four rows at a time, so that a is
-// read once for four products.
+// GemvDot adds a row vector times a matrix that is stored as rows of columns,
+// ldb apart, to out. It takes four rows at a time, so that a is read once for
+// four products.
 func GemvDot(v *kernel.Variant, out, a, b []float32, ldb int) {
 	if v.Gemm.Dot4 == nil {
 		portableGemvDot(out, a, b, ldb)

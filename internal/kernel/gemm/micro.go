@@ -2,8 +2,9 @@ package gemm
 
 import "github.com/tenure-go/tenure/internal/kernel"
 
-// ahead are rows of B that will be needed after those in hand, as wide as a panel and ld apart. They are needed so long after them that
-// the processor does not prefetch them by itself.
+// ahead are rows of B that will be needed after those in hand, as wide as a
+// panel and ld apart. They are needed so long after them that the processor
+// does not prefetch them by itself.
 type ahead struct {
 	from     []float32 // the first one and those after it
 	ld, rows int
@@ -16,8 +17,8 @@ func (a *ahead) skip(rows int) {
 	}
 }
 
-// sums is where the sums of a panel go: into rows of c, with rows at from added unless that is nil, and the greater of zero taken if relu.
-// from may be c.
+// sums is where the sums of a panel go: into rows of c, with rows at from added
+// unless that is nil, and the greater of zero taken if relu. from may be c.
 type sums struct {
 	c, from     []float32
 	ldc, ldfrom int
@@ -48,8 +49,9 @@ func (s *sums) skip(rows int) {
 	}
 }
 
-// portableGemmPanel works in tiles of 2 x 4: eight sums, and what feeds them, are what fits into scalar registers. The compiler drops all
-// bounds checks of the unrolled loop.
+// portableGemmPanel works in tiles of 2 x 4: eight sums, and what feeds them,
+// are what fits into scalar registers. The compiler drops all bounds checks of
+// the unrolled loop.
 func portableGemmPanel(m, depth int, a []float32, lda int, b []float32, nr int, s sums) {
 	b = b[:depth*kernel.PortableNR]
 	var sum [8]float32
@@ -161,7 +163,8 @@ func micro1x8(a, b []float32, sum *[8]float32) {
 	*sum = [8]float32{s0, s1, s2, s3, s4, s5, s6, s7}
 }
 
-// portableGemvAxpy takes four rows of B at a time, so that out is read and written once for four products.
+// portableGemvAxpy takes four rows of B at a time, so that out is read and
+// written once for four products.
 func portableGemvAxpy(out, a, b []float32, ldb int) {
 	n := len(out)
 	k := 0

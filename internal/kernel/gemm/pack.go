@@ -5,8 +5,8 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/elementwise"
 )
 
-// A panel has gemmNR columns of a block of B, row after row: the inner loop's order of reading. The last panel of a matrix is filled up
-// with zeros.
+// A panel has gemmNR columns of a block of B, row after row: the inner loop's
+// order of reading. The last panel of a matrix is filled up with zeros.
 
 // PanelWidth is how many columns of B a panel holds.
 func PanelWidth(v *kernel.Variant) int { return v.Gemm.Width }
@@ -17,7 +17,8 @@ func (g *Gemm) PackedBFloats(v *kernel.Variant) int {
 	return g.K * kernel.CeilDiv(g.N, v.Gemm.Width) * v.Gemm.Width
 }
 
-// PackB packs a whole constant B, of K x N or N x K as the fields say, for a Gemm with PackedB. Alpha is in it.
+// PackB packs a whole constant B, of K x N or N x K as the fields say, for a
+// Gemm with PackedB. Alpha is in it.
 func (g *Gemm) PackB(v *kernel.Variant, dst, b []float32) {
 	g.v = v
 	g.defaults()
@@ -29,7 +30,8 @@ func (g *Gemm) PackB(v *kernel.Variant, dst, b []float32) {
 	}
 }
 
-// UnpackB is the reverse of PackB where Alpha is 1. dst is a whole B whose rows follow each other.
+// UnpackB is the reverse of PackB where Alpha is 1. dst is a whole B whose rows
+// follow each other.
 func (g *Gemm) UnpackB(v *kernel.Variant, dst, panels []float32) {
 	g.v = v
 	width := kernel.CeilDiv(g.N, v.Gemm.Width) * v.Gemm.Width

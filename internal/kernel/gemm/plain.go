@@ -2,8 +2,9 @@ package gemm
 
 import "github.com/tenure-go/tenure/internal/kernel"
 
-// Plain is C = Alpha*A*B + Beta*bias for the element types that Gemm does not serve: float64 and the integers, which wrap. The fields
-// are those of Gemm; matrices have no gaps between rows. C may be the bias if that is full.
+// Plain is C = Alpha*A*B + Beta*bias for the element types that Gemm does not
+// serve: float64 and the integers, which wrap. The fields are those of Gemm;
+// matrices have no gaps between rows. C may be the bias if that is full.
 type Plain struct {
 	M, N, K        int
 	TransA, TransB bool

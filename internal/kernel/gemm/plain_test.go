@@ -10,7 +10,8 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/ref"
 )
 
-// plainGemms compares with the reference on small integers, whose products are exact; those of uint8 are the same modulo 256.
+// plainGemms compares with the reference on small integers, whose products are
+// exact; those of uint8 are the same modulo 256.
 func plainGemms[T kernel.Number](t *testing.T) {
 	r := kerneltest.NewRand(30)
 	sizes := []int{0, 1, 2, 3, 7, 16, 33}

@@ -42,14 +42,17 @@ type assembler struct {
 	compares    bool           // the function has made a comparison, whose result has one place
 }
 
-// lookup is a table of numbers, from which an index takes one by its last five bits.
+// lookup is a table of numbers, from which an index takes one by its last five
+// bits.
 type lookup [32]float32
 
-// sideStep is how many vectors a body has whose instructions alternate with those of another iteration.
+// sideStep is how many vectors a body has whose instructions alternate with
+// those of another iteration.
 const sideStep = 6
 
-// Registers that every kernel uses alike. The mask of a row's end is in tailMask; on machines without mask registers it takes a vector,
-// and so does the result of a comparison.
+// Registers that every kernel uses alike. The mask of a row's end is in
+// tailMask; on machines without mask registers it takes a vector, and so does
+// the result of a comparison.
 const (
 	tailMask   = "K1"
 	tailVector = 15
@@ -86,7 +89,8 @@ func (p param) size() int {
 	return 8
 }
 
-// function starts a function: its declaration for Go, with a doc unless that is empty, and its first line. The results begin at a multiple of eight.
+// function starts a function: its declaration for Go, with a doc unless that is
+// empty, and its first line. The results begin at a multiple of eight.
 func (a *assembler) function(name, doc string, in, out []param) {
 	name += a.suffix
 	size := 0
@@ -130,13 +134,15 @@ func (a *assembler) result(p param) string {
 	return a.arg(p)
 }
 
-// ret leaves with the upper halves of all vectors clean: scalar code would pay for each instruction otherwise.
+// ret leaves with the upper halves of all vectors clean: scalar code would pay
+// for each instruction otherwise.
 func (a *assembler) ret() {
 	a.op("VZEROUPPER")
 	a.op("RET")
 }
 
-// pin loads the constants and tables that body uses into vectors that nothing else does, where the machine has those.
+// pin loads the constants and tables that body uses into vectors that nothing
+// else does, where the machine has those.
 func (a *assembler) pin(body func()) {
 	if !a.masks {
 		return
@@ -159,7 +165,8 @@ func (a *assembler) pin(body func()) {
 	a.pins = pins
 }
 
-// dry runs body without a trace, and returns the assembler as it was afterwards: with the constants and tables that body uses.
+// dry runs body without a trace, and returns the assembler as it was
+// afterwards: with the constants and tables that body uses.
 func (a *assembler) dry(body func()) (used *assembler) {
 	outer := *a
 	a.text, a.stubs, a.table, a.lookups = strings.Builder{}, strings.Builder{}, nil, nil
@@ -179,7 +186,8 @@ func (a *assembler) lookupAt(t lookup) int {
 	return i
 }
 
-// lookup sets to to the numbers of the table at the indices in from, on machines with masks and in the registers that pin was given.
+// lookup sets to to the numbers of the table at the indices in from, on
+// machines with masks and in the registers that pin was given.
 func (a *assembler) lookup(t lookup, from, to int) {
 	a.lookupAt(t)
 	if from != to {
@@ -221,7 +229,8 @@ func repeated(v float32) uint64 {
 	return b<<32 | b
 }
 
-// constants writes the tables: constants, and ones followed by zeros, from which the mask of any number of lanes is cut.
+// constants writes the tables: constants, and ones followed by zeros, from
+// which the mask of any number of lanes is cut.
 func (a *assembler) constants() string {
 	var s strings.Builder
 	name := "constants" + a.suffix
@@ -256,7 +265,8 @@ func (a *assembler) constants() string {
 	return s.String()
 }
 
-// tail makes the mask of the first CX lanes, fewer than a vector has. It needs AX.
+// tail makes the mask of the first CX lanes, fewer than a vector has. It needs
+// AX.
 func (a *assembler) tail() {
 	if a.masks {
 		a.op("MOVL $1, AX")
@@ -268,7 +278,8 @@ func (a *assembler) tail() {
 	a.cutMask("CX", 0, tailVector)
 }
 
-// cutMask loads a vector with ones in the lanes whose number, first on, is below count. It spoils count's sign, and needs AX.
+// cutMask loads a vector with ones in the lanes whose number, first on, is
+// below count. It spoils count's sign, and needs AX.
 func (a *assembler) cutMask(count string, first, to int) {
 	a.op("LEAQ lanes%s<>+%d(SB), AX", a.suffix, 8*a.lanes+4*first)
 	a.op("NEGQ %s", count)
@@ -276,7 +287,8 @@ func (a *assembler) cutMask(count string, first, to int) {
 	a.op("NEGQ %s", count)
 }
 
-// load and store move a vector of float32, or its part that the mask selects. With half set it is half a vector.
+// load and store move a vector of float32, or its part that the mask selects.
+// With half set it is half a vector.
 func (a *assembler) load(from string, to int, half, tail bool) {
 	reg, mask := a.v(to), a.v(tailVector)
 	if half {
@@ -307,8 +319,9 @@ func (a *assembler) store(from int, to string, half, tail bool) {
 	}
 }
 
-// storeTo stores a vector of float32 or its part that the mask selects. With stream set whole vectors bypass the caches; their places
-// are then at multiples of a vector's size, and fence must follow.
+// storeTo stores a vector of float32 or its part that the mask selects. With
+// stream set whole vectors bypass the caches; their places are then at
+// multiples of a vector's size, and fence must follow.
 func (a *assembler) storeTo(stream bool, from int, to string, tail bool) {
 	if stream && !tail {
 		a.op("VMOVNTPS %s, %s", a.v(from), to)
@@ -331,7 +344,8 @@ const (
 // opposites are the relations that hold where others do not, of NaN too.
 var opposites = map[int]int{less: notLess, greater: notGreater, equal: notEqual}
 
-// choose sets dst to src in the lanes where x has the relation to y, a register or a constant. typ is PS or PD.
+// choose sets dst to src in the lanes where x has the relation to y, a register
+// or a constant. typ is PS or PD.
 func (a *assembler) choose(typ string, relation int, x, y, src, dst string) {
 	a.compares = true
 	if a.masks {
@@ -343,7 +357,8 @@ func (a *assembler) choose(typ string, relation int, x, y, src, dst string) {
 	a.op("VBLENDV%s %s, %s, %s, %s", typ, a.v(testVector), src, dst, dst)
 }
 
-// chooseOrZero sets dst to src in the lanes where x has the relation to y, and to 0 in the others.
+// chooseOrZero sets dst to src in the lanes where x has the relation to y, and
+// to 0 in the others.
 func (a *assembler) chooseOrZero(relation int, x, y, src, dst string) {
 	a.compares = true
 	if a.masks {

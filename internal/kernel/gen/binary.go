@@ -7,8 +7,10 @@ import (
 	"github.com/tenure-go/tenure/internal/elementwise"
 )
 
-// binaryDispatch is a generated function that chooses among the loops of one form by the function's number: its name behind "formula", its
-// documentation, its parameters and the arguments of the loops. The loops are called directly, so that operands on a stack stay there.
+// binaryDispatch is a generated function that chooses among the loops of one
+// form by the function's number: its name behind "formula", its documentation,
+// its parameters and the arguments of the loops. The loops are called directly,
+// so that operands on a stack stay there.
 var binaryDispatch = []struct{ form, doc, params, args string }{
 	{"VV", "of two float32 rows", "dst, a, b []float32", "dst, a, b"},
 	{"VS", "of a float32 row and a number", "dst, a []float32, y float32", "dst, a, y"},
@@ -17,8 +19,8 @@ var binaryDispatch = []struct{ form, doc, params, args string }{
 	{"Strided64", "of a float64 run", "r *kernel.Run, d, a, b []float64", "r, d, a, b"},
 }
 
-// binaryLoops are the loops of a function of two operands in Go, with NAME for its name. The functions of one element are named NAME32 and
-// NAME64.
+// binaryLoops are the loops of a function of two operands in Go, with NAME for
+// its name. The functions of one element are named NAME32 and NAME64.
 const binaryLoops = `
 func NAMEVV(dst, a, b []float32) {
 	a, b = a[:len(dst)], b[:len(dst)]
@@ -58,8 +60,9 @@ func NAMEStrided64(r *kernel.Run, d, a, b []float64) {
 }
 `
 
-// portableBinaries writes the functions of two operands that have a formula in Go: of one element, in float32 and in float64, their loops, and
-// the choice among them.
+// portableBinaries writes the functions of two operands that have a formula in
+// Go: of one element, in float32 and in float64, their loops, and the choice
+// among them.
 func portableBinaries(binaries []*elementwise.Binary) string {
 	var s strings.Builder
 	for _, d := range binaryDispatch {
@@ -92,8 +95,9 @@ func newBinarySource(e *elementwise.Expression, forms goForms, single bool) *sou
 	return s
 }
 
-// binaryElement32 writes the function of two float32 numbers. As in portableRow, a function of a few instructions is computed in float32 and
-// may be inlined; others are computed in float64 by a function that is not.
+// binaryElement32 writes the function of two float32 numbers. As in
+// portableRow, a function of a few instructions is computed in float32 and may
+// be inlined; others are computed in float64 by a function that is not.
 func binaryElement32(name string, e *elementwise.Expression) string {
 	if e.IsArithmetic() {
 		s := newBinarySource(e, singleForms, true)

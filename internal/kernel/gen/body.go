@@ -25,11 +25,13 @@ type body struct {
 
 const none = -1
 
-// topVector is the first of the vectors that iterations do not use: from it down
-// are a function's parameters and the other values that no iteration changes.
+// topVector is the first of the vectors that iterations do not use: from it
+// down are a function's parameters and the other values that no iteration
+// changes.
 const topVector = 13
 
-// emit writes an iteration, whose operand is in vector 0, and returns the vector of its result.
+// emit writes an iteration, whose operand is in vector 0, and returns the
+// vector of its result.
 func (b *body) emit() int {
 	b.start()
 	for v := range b.Nodes {
@@ -58,8 +60,8 @@ func (b *body) start() {
 	}
 }
 
-// fix computes the values that are the same in all iterations, from the parameters at
-// places in memory.
+// fix computes the values that are the same in all iterations, from the
+// parameters at places in memory.
 func (b *body) fix(params []string) {
 	b.fixed = map[elementwise.Value]int{}
 	b.start()
@@ -117,7 +119,8 @@ func (b *body) step(n *elementwise.Node) int {
 	return to
 }
 
-// dies tells whether a value is not needed after the step that is written: its vector may be overwritten.
+// dies tells whether a value is not needed after the step that is written: its
+// vector may be overwritten.
 func (b *body) dies(v elementwise.Value) bool {
 	_, fixed := b.fixed[v]
 	return b.uses[v] == 0 && b.vector[v] != none && !fixed
@@ -131,8 +134,8 @@ func (b *body) dropOperands() {
 	}
 }
 
-// result returns a vector for the result of the step's last instruction, which may be that of an
-// operand.
+// result returns a vector for the result of the step's last instruction, which
+// may be that of an operand.
 func (b *body) result() int {
 	b.dropOperands()
 	return b.take()
@@ -153,8 +156,8 @@ func (b *body) owned(v elementwise.Value) int {
 	return at
 }
 
-// register names a vector that holds an operand, and returns its number too if it
-// was taken for that.
+// register names a vector that holds an operand, and returns its number too if
+// it was taken for that.
 func (b *body) register(v elementwise.Value) (name string, taken int) {
 	if !b.isConstant(v) {
 		return b.v(b.vector[v]), none
@@ -180,7 +183,8 @@ func (b *body) want(word uint64) {
 	}
 }
 
-// operand is the place of a value: its vector, or memory for a constant that is not pinned.
+// operand is the place of a value: its vector, or memory for a constant that is
+// not pinned.
 func (b *body) operand(v elementwise.Value) string {
 	if b.isConstant(v) {
 		return b.f32(b.number(v))

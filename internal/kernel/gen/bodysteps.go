@@ -2,8 +2,8 @@ package main
 
 import "github.com/tenure-go/tenure/internal/elementwise"
 
-// vectorForms write a step, and return the vector of its result. Steps without one
-// have no vector form.
+// vectorForms write a step, and return the vector of its result. Steps without
+// one have no vector form.
 var vectorForms map[elementwise.Op]func(b *body, n *elementwise.Node) int
 
 func init() { // the forms of some steps are written with those of others
@@ -42,7 +42,8 @@ func unary(f func(b *body, x elementwise.Value) int) func(b *body, n *elementwis
 	return func(b *body, n *elementwise.Node) int { return f(b, n.Args[0]) }
 }
 
-// inOne is the form of a step that is one instruction, or several that write only the result.
+// inOne is the form of a step that is one instruction, or several that write
+// only the result.
 func inOne(f func(a *assembler, x, to int)) func(b *body, x elementwise.Value) int {
 	return func(b *body, x elementwise.Value) int {
 		from := b.vector[x]
@@ -62,7 +63,8 @@ func rounding(mode int) func(b *body, n *elementwise.Node) int {
 	}))
 }
 
-// binary is x op y. The instructions take y, the first as written here, from memory, if it is there.
+// binary is x op y. The instructions take y, the first as written here, from
+// memory, if it is there.
 func binary(instruction string) func(b *body, n *elementwise.Node) int {
 	return func(b *body, n *elementwise.Node) int {
 		x, taken := b.register(n.Args[0])
@@ -107,9 +109,9 @@ func (b *body) mulAdd(n *elementwise.Node) int {
 	return own
 }
 
-// limit is the smaller or larger of x and y, and NaN where either is. Of NaN the
-// instructions give their last operand, the first as written here: if only that can
-// be NaN, they are all it takes.
+// limit is the smaller or larger of x and y, and NaN where either is. Of NaN
+// the instructions give their last operand, the first as written here: if only
+// that can be NaN, they are all it takes.
 func limit(instruction string) func(b *body, n *elementwise.Node) int {
 	return func(b *body, n *elementwise.Node) int {
 		x, y := n.Args[0], n.Args[1]

@@ -2,7 +2,8 @@ package main
 
 import "fmt"
 
-// byteKernels has the tiles of products of bytes: those of A unsigned, those of a panel signed.
+// byteKernels has the tiles of products of bytes: those of A unsigned, those of
+// a panel signed.
 func (a *assembler) byteKernels() {
 	a.set("Width", 2*a.lanes)
 	a.set("Step", map[bool]int{false: 2, true: 4}[a.masks])
@@ -22,8 +23,9 @@ func (a *assembler) byteKernels() {
 	}
 }
 
-// packBytes lays rows of a panel's width side by side, as many as a group has, and adds up the columns. The bytes are signed once flip,
-// eight of a kind, is taken.
+// packBytes lays rows of a panel's width side by side, as many as a group has,
+// and adds up the columns. The bytes are signed once flip, eight of a kind, is
+// taken.
 func (a *assembler) packBytes() {
 	in := []param{{"depth", "int"}, {"dst", "*byte"}, {"b", "*byte"}, {"ldb", "int"}, {"flip", "uint64"}, {"sums", "*int32"}}
 	a.function("packBytes", "packs depth groups of rows of b, ldb bytes apart, and sets the sums of their columns; depth is not 0.", in, nil)
@@ -102,7 +104,8 @@ func (a *assembler) packPairs() {
 	}
 }
 
-// requant narrows sums to bytes. Limits are whole numbers, so that it is no matter what comes first, they or rounding.
+// requant narrows sums to bytes. Limits are whole numbers, so that it is no
+// matter what comes first, they or rounding.
 func (a *assembler) requant() {
 	in := []param{{"n", "int"}, {"dst", "*byte"}, {"x", "*int32"}, {"scale", "float32"}, {"lo", "float32"}, {"hi", "float32"}, {"add", "int32"}, {"zero", "int32"}}
 	a.function("requant", "is min(max((x[i]+add)*scale, lo), hi) rounded to the nearest integer, plus zero, for n vectors; n is not 0.", in, nil)
@@ -127,8 +130,9 @@ func (a *assembler) requant() {
 	a.ret()
 }
 
-// byteTile is a tile of a product of bytes, which are taken in groups: four in one instruction that adds their products to a sum, or two
-// that were widened, those of A before, so that no sum of products is cut off.
+// byteTile is a tile of a product of bytes, which are taken in groups: four in
+// one instruction that adds their products to a sum, or two that were widened,
+// those of A before, so that no sum of products is cut off.
 func (a *assembler) byteTile(rows int) string {
 	t := &tile{assembler: a, rows: rows, sets: 1, pointers: rowPointers[:(rows+2)/3], ints: true}
 	for t.sets < 4 && 2*t.sets*rows <= a.rows {
@@ -149,7 +153,8 @@ func (a *assembler) byteTile(rows int) string {
 	return name + a.suffix
 }
 
-// byteStep adds the products of one group of columns of A and one of rows of the panel.
+// byteStep adds the products of one group of columns of A and one of rows of
+// the panel.
 func (t *tile) byteStep(u int) {
 	first := 2 * t.assembler.rows
 	b, x, product := [2]string{t.v(first), t.v(first + 1)}, t.v(first+2), t.v(first+3)
@@ -174,7 +179,8 @@ func (t *tile) byteStep(u int) {
 	}
 }
 
-// storeBytes rounds a vector of numbers that fit into bytes, adds zero and stores it.
+// storeBytes rounds a vector of numbers that fit into bytes, adds zero and
+// stores it.
 func (a *assembler) storeBytes(x, zero, spare int) {
 	a.op("VCVTPS2DQ %s, %s", a.v(x), a.v(x))
 	a.op("VPADDD %s, %s, %s", a.v(zero), a.v(x), a.v(x))

@@ -12,7 +12,8 @@ func (a *assembler) convKernels() {
 	a.windowKernels()
 }
 
-// patches packs one tap of neighbouring patches: for some rows of some planes, a piece of the row that may lie beyond its ends.
+// patches packs one tap of neighbouring patches: for some rows of some planes,
+// a piece of the row that may lie beyond its ends.
 func (a *assembler) patches() {
 	in := []param{{"planes", "int"}, {"rows", "int"}, {"dst", "*float32"}, {"step", "int"}, {"src", "*float32"}, {"at", "int"}, {"rowStep", "int"},
 		{"planeStep", "int"}, {"lo", "int"}, {"hi", "int"}, {"n", "int"}}

@@ -2,8 +2,9 @@ package main
 
 import "fmt"
 
-// The tiles of a convolution with few products or few output channels: vectors are neighbouring positions of a row, and the packed weights
-// are broadcast. Results leave as rows of positions, as they are wanted.
+// The tiles of a convolution with few products or few output channels: vectors
+// are neighbouring positions of a row, and the packed weights are broadcast.
+// Results leave as rows of positions, as they are wanted.
 //
 // Arguments come in a struct, whose fields are read at these offsets.
 const (
@@ -22,7 +23,8 @@ const (
 	rowTileHigh = rowTileLow + 4
 )
 
-// rowTileRows is how many channels fit: besides their sums there are two vectors of input, one weight and, without mask registers, masks.
+// rowTileRows is how many channels fit: besides their sums there are two
+// vectors of input, one weight and, without mask registers, masks.
 func (a *assembler) rowTileRows() int {
 	if a.masks {
 		return a.rows
@@ -41,7 +43,8 @@ func (a *assembler) convRowTiles() {
 	a.set("Channels", a.rowTileRows())
 }
 
-// convRowTile sums for n channels and one or two vectors of positions, of which the last may be a part.
+// convRowTile sums for n channels and one or two vectors of positions, of which
+// the last may be a part.
 func (a *assembler) convRowTile(n, vectors int) {
 	call := param{"call", "*kernel.ConvRowTile"}
 	a.function(fmt.Sprintf("convRowTile%dx%dx", n, vectors), fmt.Sprintf("is a tile of %d channels and up to %d positions.", n, vectors*a.lanes), []param{call}, nil)
@@ -81,7 +84,8 @@ func (a *assembler) convRowTile(n, vectors int) {
 	a.ret()
 }
 
-// rowMasks makes masks of the positions that there are, in K1 and K2 or the last two vectors.
+// rowMasks makes masks of the positions that there are, in K1 and K2 or the
+// last two vectors.
 func (a *assembler) rowMasks(vectors int) []string {
 	a.op("MOVQ %d(AX), CX", rowTileCols)
 	if a.masks {
@@ -109,8 +113,8 @@ func (a *assembler) loadMasked(from, mask, to string) {
 	a.op("VMASKMOVPS %s, %s, %s", from, mask, to)
 }
 
-// rowTileLeave adds what belongs to an output or a channel, holds the results between the bounds, and stores them. The vectors of input
-// are free.
+// rowTileLeave adds what belongs to an output or a channel, holds the results
+// between the bounds, and stores them. The vectors of input are free.
 func (a *assembler) rowTileLeave(n, vectors, free int, masks []string) {
 	a.op("MOVQ %d(AX), BX", rowTileAdd)
 	a.op("TESTQ BX, BX")

@@ -5,8 +5,10 @@ import (
 	"strings"
 )
 
-// The tiles of a direct convolution: vectors are channels of the output, whose weights are packed, and the input is broadcast from where
-// it lies, position by position. The sums leave as rows of channels; leave transposes them into planes.
+// The tiles of a direct convolution: vectors are channels of the output, whose
+// weights are packed, and the input is broadcast from where it lies, position
+// by position. The sums leave as rows of channels; leave transposes them into
+// planes.
 //
 // Arguments come in a struct, whose fields are read at these offsets.
 const (
@@ -50,7 +52,8 @@ func (a *assembler) convTiles() {
 	a.set("Leave", "convLeaves"+a.suffix)
 }
 
-// tilesByName declares what calls the tile for a number of vectors and positions or channels. A call by name keeps its argument on the stack, one
+// tilesByName declares what calls the tile for a number of vectors and
+// positions or channels. A call by name keeps its argument on the stack, one
 // through a table would not.
 func (a *assembler) tilesByName(name, typ string, most int) {
 	tile := strings.TrimSuffix(name, "s")
@@ -63,8 +66,9 @@ func (a *assembler) tilesByName(name, typ string, most int) {
 	a.stubs.WriteString("\t}\n}\n")
 }
 
-// convTile sums for n positions and one or two vectors of channels. The second half of the positions has a base of its own, so that a tile
-// may be two short rows.
+// convTile sums for n positions and one or two vectors of channels. The second
+// half of the positions has a base of its own, so that a tile may be two short
+// rows.
 func (a *assembler) convTile(n, vectors int) {
 	call := param{"call", "*kernel.ConvTile"}
 	a.function(fmt.Sprintf("convTile%dx%dx", n, vectors), fmt.Sprintf("is a tile of %d positions and %d channels.", n, vectors*a.lanes), []param{call}, nil)
@@ -126,13 +130,16 @@ func (a *assembler) convTile(n, vectors int) {
 	a.ret()
 }
 
-// stepped is the place of element i behind base; elements are CX bytes apart, DX is three of these steps, SI five.
+// stepped is the place of element i behind base; elements are CX bytes apart,
+// DX is three of these steps, SI five.
 func stepped(base string, i int) string {
 	return "(" + base + ")" + [...]string{"", "(CX*1)", "(CX*2)", "(DX*1)", "(CX*4)", "(SI*1)", "(DX*2)"}[i]
 }
 
-// leave transposes sums, a row of channels for each position, into a row of positions for each channel, and adds what belongs to a channel and
-// to an output on the way. It takes up to a vector of channels. Sums are read for whole vectors of positions.
+// leave transposes sums, a row of channels for each position, into a row of
+// positions for each channel, and adds what belongs to a channel and to an
+// output on the way. It takes up to a vector of channels. Sums are read for
+// whole vectors of positions.
 func (a *assembler) leave() {
 	call := param{"call", "*kernel.ConvLeave"}
 	a.function("convLeave", "writes sums as planes: out = min(max(sum + bias + residual, low), high).", []param{call}, nil)
@@ -190,7 +197,8 @@ func (a *assembler) leave() {
 	a.ret()
 }
 
-// leaveChannels writes one row after the other, R12 of them, at BX; R15 is the residual's, R13 the bias.
+// leaveChannels writes one row after the other, R12 of them, at BX; R15 is the
+// residual's, R13 the bias.
 func (a *assembler) leaveChannels(sum func(int) string, low, high, free, mask, name string) {
 	read, write := "VMOVUPS %s, %s", "VMOVUPS %s, %s"
 	if mask != "" {
@@ -222,7 +230,8 @@ func (a *assembler) leaveChannels(sum func(int) string, low, high, free, mask, n
 	a.label(name + "_done")
 }
 
-// transpose transposes a square of vectors, in place on machines with masks, else into the upper half of the registers.
+// transpose transposes a square of vectors, in place on machines with masks,
+// else into the upper half of the registers.
 func (a *assembler) transpose() {
 	n := a.lanes
 	for i := 0; i < n; i += 2 { // pairs

@@ -2,8 +2,9 @@ package main
 
 import "fmt"
 
-// casts convert between element types by way of 32 or 64 bits: narrower elements are widened when they are loaded and cut when they are
-// stored. A group is a vector of the wider type on the way.
+// casts convert between element types by way of 32 or 64 bits: narrower
+// elements are widened when they are loaded and cut when they are stored. A
+// group is a vector of the wider type on the way.
 func (a *elementWriter) casts() {
 	for _, from := range append([]elementType{typeBool}, allTypes...) {
 		for _, to := range allTypes {
@@ -22,8 +23,9 @@ func (a *elementWriter) casts() {
 	}
 }
 
-// cast emits a conversion of whole vectors with elements of width bytes, from vector 0 into which they were loaded as loadWide does, and
-// into which body leaves them as storeCut wants them.
+// cast emits a conversion of whole vectors with elements of width bytes, from
+// vector 0 into which they were loaded as loadWide does, and into which body
+// leaves them as storeCut wants them.
 func (a *elementWriter) cast(from, to elementType, width int, body func()) {
 	n := a.bytes() / width
 	a.emit("cast "+from.name+" "+to.name, n, 2, []int{n * to.size, n * from.size}, func() {}, func(at func(operand, offset int) string) {
@@ -60,7 +62,8 @@ func (a *elementWriter) moveBytes(n, i int, at string, store bool) {
 	}
 }
 
-// loadWide fills vector 0 with integers of width bytes, or with floats as they are, as far as the row goes.
+// loadWide fills vector 0 with integers of width bytes, or with floats as they
+// are, as far as the row goes.
 func (a *elementWriter) loadWide(from elementType, width int, at string) {
 	n := a.bytes() / width
 	if from.float || from.size >= width {
@@ -80,7 +83,8 @@ func (a *elementWriter) oneIfTrue(from elementType, width int, v string) {
 	}
 }
 
-// storeCut stores the lower bytes of the integers of width bytes in vector 0, or floats as they are.
+// storeCut stores the lower bytes of the integers of width bytes in vector 0,
+// or floats as they are.
 func (a *elementWriter) storeCut(to elementType, width int, at string) {
 	n := a.bytes() / width
 	if !to.float && to.size < width {
@@ -93,7 +97,8 @@ func (a *elementWriter) storeCut(to elementType, width int, at string) {
 	a.moveBytes(n*to.size, 0, at, true)
 }
 
-// cut packs the lower bytes of the elements of vector 0, of width bytes, side by side.
+// cut packs the lower bytes of the elements of vector 0, of width bytes, side
+// by side.
 func (a *elementWriter) cut(width, size int) {
 	if width == 8 { // to 32 bits first
 		a.op("VEXTRACTI128 $1, Y0, X1")
@@ -153,7 +158,8 @@ func (a *elementWriter) intToFloat(from, to elementType) {
 	}
 }
 
-// toDouble emits the conversion of a place in memory to a vector of float64 in vector 0.
+// toDouble emits the conversion of a place in memory to a vector of float64 in
+// vector 0.
 func (a *elementWriter) toDouble(from, to elementType, body func(at string)) {
 	n := a.bytes() / to.size
 	a.emit("cast "+from.name+" "+to.name, n, 2, []int{n * to.size, n * from.size}, func() {}, func(at func(operand, offset int) string) {
@@ -162,7 +168,8 @@ func (a *elementWriter) toDouble(from, to elementType, body func(at string)) {
 	})
 }
 
-// floatToInt drops the fraction, and saturates: numbers beyond the ends become the ends, NaN becomes 0.
+// floatToInt drops the fraction, and saturates: numbers beyond the ends become
+// the ends, NaN becomes 0.
 func (a *elementWriter) floatToInt(from, to elementType) {
 	switch {
 	case to.size == 8 && (!a.masks || !to.signed): // rare, or there are no instructions
@@ -175,7 +182,8 @@ func (a *elementWriter) floatToInt(from, to elementType) {
 	}
 }
 
-// longOfFloat converts to 64-bit integers; the instruction converts numbers that do not fit to the smallest integer.
+// longOfFloat converts to 64-bit integers; the instruction converts numbers
+// that do not fit to the smallest integer.
 func (a *elementWriter) longOfFloat(from elementType) {
 	if from.size == 4 {
 		a.op("VCVTTPS2QQ Y0, Z1")
@@ -189,7 +197,8 @@ func (a *elementWriter) longOfFloat(from elementType) {
 	a.op("VMOVDQU64.Z Z1, K2, Z0")
 }
 
-// intOfDouble converts to 64-bit integers in the range of 32, or without mask registers to 32-bit ones in half a vector.
+// intOfDouble converts to 64-bit integers in the range of 32, or without mask
+// registers to 32-bit ones in half a vector.
 func (a *elementWriter) intOfDouble(to elementType) {
 	limit := 0x1p31 - 1
 	if !to.signed {

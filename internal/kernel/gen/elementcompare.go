@@ -2,7 +2,8 @@ package main
 
 import "fmt"
 
-// relation is a comparison: its number for floats, for integers with mask registers, and how AVX2 makes it of greater and equal.
+// relation is a comparison: its number for floats, for integers with mask
+// registers, and how AVX2 makes it of greater and equal.
 type relation struct {
 	name       string
 	float, int int
@@ -16,7 +17,8 @@ var relations = []relation{
 	{"greater", greater, 6, "GT", false, false}, {"greater_or_equal", 0x1d, 5, "GT", true, true},
 }
 
-// compare writes bytes of 0 and 1: with mask registers 64 at a time, otherwise 32.
+// compare writes bytes of 0 and 1: with mask registers 64 at a time,
+// otherwise 32.
 func (a *elementWriter) compare() {
 	for _, t := range allTypes {
 		for _, r := range relations {
@@ -121,7 +123,8 @@ func (a *elementWriter) compareToMasks(t elementType, r relation, vectors int, o
 	join(0, vectors, 1)
 }
 
-// packMasks packs as many vectors of masks, whose elements have as many bytes, into bytes in vector 0.
+// packMasks packs as many vectors of masks, whose elements have as many bytes,
+// into bytes in vector 0.
 func (a *elementWriter) packMasks(vectors int) {
 	if vectors == 1 {
 		return

@@ -2,8 +2,9 @@ package main
 
 import "math"
 
-// functions are exponentials and logarithms in float64, within a unit in the last place. Their series are Taylor's: the arguments are so
-// small that a dozen terms leave over less than a rounding does.
+// functions are exponentials and logarithms in float64, within a unit in the
+// last place. Their series are Taylor's: the arguments are so small that a
+// dozen terms leave over less than a rounding does.
 func (a *elementWriter) functions() {
 	n := a.bytes() / 8
 	function := func(name string, start, body func()) {
@@ -28,7 +29,8 @@ func (a *elementWriter) series(p, x int, coefficients []float64) {
 	}
 }
 
-// expDouble is 2^n * (1 + (r + r^2*p)), with n the nearest integer to x/ln(2), r the remainder, and a series p.
+// expDouble is 2^n * (1 + (r + r^2*p)), with n the nearest integer to x/ln(2),
+// r the remainder, and a series p.
 func (a *elementWriter) expDouble() {
 	const x, n, r, p, square = 0, 1, 2, 3, 4
 	const roundBias = 0x1.8p52 // adding and subtracting it rounds to an integer
@@ -55,7 +57,8 @@ func (a *elementWriter) expDouble() {
 		a.op("VSCALEFPD %s, %s, %s", a.v(n), a.v(p), a.v(x))
 		return
 	}
-	// 2^n may have no float64 where the result has one, so it is multiplied in halves.
+	// 2^n may have no float64 where the result has one, so it is multiplied in
+	// halves.
 	a.op("VCVTPD2DQY Y%d, X5", n)
 	a.op("VPSRAD $1, X5, X6")
 	a.op("VPSUBD X6, X5, X5")
@@ -68,8 +71,9 @@ func (a *elementWriter) expDouble() {
 	a.op("VMOVAPD Y%d, Y%d", p, x)
 }
 
-// logDouble takes the exponent k off, so that a number 1+f in [sqrt(1/2), sqrt(2)) is left, whose logarithm is f - s*(f - z*p) with
-// s = f/(2+f), z = s^2, and a series p of the inverse hyperbolic tangent.
+// logDouble takes the exponent k off, so that a number 1+f in [sqrt(1/2),
+// sqrt(2)) is left, whose logarithm is f - s*(f - z*p) with s = f/(2+f), z =
+// s^2, and a series p of the inverse hyperbolic tangent.
 func (a *elementWriter) logDouble() {
 	const x, u, k, f, s, z, p, low = 0, 1, 2, 3, 4, 5, 6, 7
 	const rootHalf, bias = 0x3fe6a09e667f3bcd, 1023 << 52 // bits of sqrt(1/2), and of 1

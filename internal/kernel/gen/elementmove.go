@@ -2,8 +2,9 @@ package main
 
 import "fmt"
 
-// moves have whole vectors of elements that lie two apart, or the other way round. What AVX2 does with shuffles by constants keeps up
-// with memory already.
+// moves have whole vectors of elements that lie two apart, or the other way
+// round. What AVX2 does with shuffles by constants keeps up with memory
+// already.
 func (a *elementWriter) moves() {
 	if a.masks {
 		return
@@ -61,8 +62,9 @@ func (a *elementWriter) reverse(size int) {
 	a.op("VPERMQ $0x1b, Y0, Y0")
 }
 
-// square starts a function that transposes n squares of side elements of some bytes, which lie one below the other in src and side by side in
-// dst. load and store are of row i.
+// square starts a function that transposes n squares of side elements of some
+// bytes, which lie one below the other in src and side by side in dst. load and
+// store are of row i.
 func (a *elementWriter) square(name, typ string, side, size int, body func(load, store func(i int) string)) {
 	in := []param{{"n", "int"}, {"dst", "*" + typ}, {"src", "*" + typ}, {"dstStep", "int"}, {"srcStep", "int"}}
 	a.function(name, fmt.Sprintf("transposes n squares of %d rows, which lie one below the other in src and side by side in dst; steps count bytes.", side), in, nil)

@@ -5,8 +5,10 @@ import (
 	"strings"
 )
 
-// Loops over whole groups of elements of any type, all of one signature: the rest of a row goes element by element in Go. They are named by
-// their operation, the element types, and which operands are vectors (v) or one element (s).
+// Loops over whole groups of elements of any type, all of one signature: the
+// rest of a row goes element by element in Go. They are named by their
+// operation, the element types, and which operands are vectors (v) or one
+// element (s).
 
 // elementType is an element type of these loops.
 type elementType struct {
@@ -24,7 +26,8 @@ var (
 	allTypes = append([]elementType{typeF32, typeF64}, intTypes...)
 )
 
-// letter is the end of an integer instruction's name, for the size of its elements.
+// letter is the end of an integer instruction's name, for the size of its
+// elements.
 func (t elementType) letter() string { return map[int]string{1: "B", 2: "W", 4: "D", 8: "Q"}[t.size] }
 
 func (t elementType) count(a *elementWriter) int { return a.bytes() / t.size }
@@ -38,8 +41,9 @@ const (
 
 var elementPointers = []string{"DI", "SI", "DX", "R8"}
 
-// emit writes one function. steps are the bytes by which a group advances dst and the operands, 0 for absent operands and those of one
-// element; start comes before the loop. at returns the current place behind a pointer.
+// emit writes one function. steps are the bytes by which a group advances dst
+// and the operands, 0 for absent operands and those of one element; start comes
+// before the loop. at returns the current place behind a pointer.
 func (a *elementWriter) emit(name string, elements, unroll int, steps []int, start func(), body func(at func(operand, offset int) string)) {
 	words := strings.Fields(name)
 	symbol := words[0]
@@ -99,7 +103,8 @@ func (a *elementWriter) broadcast(t elementType, pointer string, to int) {
 // forms of an operation of two operands.
 var elementForms = []string{"vv", "vs", "sv"}
 
-// binary emits the forms of an operation of two operands, whose code leaves x op y in vector to. x is a register; y one or a place.
+// binary emits the forms of an operation of two operands, whose code leaves x
+// op y in vector to. x is a register; y one or a place.
 func (a *elementWriter) binary(name string, t elementType, forms []string, code func(x, y string, to int)) {
 	unroll := 2
 	if t.size >= 4 { // the common ones
@@ -187,7 +192,8 @@ func (a *elementWriter) arithmetic() {
 	}
 }
 
-// product multiplies integers. Without an instruction for 64 bits the product is put together from those of halves.
+// product multiplies integers. Without an instruction for 64 bits the product
+// is put together from those of halves.
 func (a *elementWriter) product(t elementType, x, y string, to int) {
 	if t.size < 8 || a.masks {
 		a.op("VPMULL%s %s, %s, %s", t.letter(), y, x, a.v(to))
@@ -277,7 +283,8 @@ func (a *elementWriter) unary() {
 	}
 }
 
-// wide ends the names of integer instructions on bits, which have a size with mask registers.
+// wide ends the names of integer instructions on bits, which have a size with
+// mask registers.
 func (a *elementWriter) wide() string {
 	if a.masks {
 		return "Q"

@@ -21,8 +21,9 @@ var (
 	unaryElements = []string{"abs", "neg", "sqrt", "round", "floor", "ceil", "exp", "log"}
 )
 
-// literal is a loop in the table, if it is there. Long rows of all but conversions of floats, rows that are joined and functions are for the
-// vectors of the machine below: see shortAndLong.
+// literal is a loop in the table, if it is there. Long rows of all but
+// conversions of floats, rows that are joined and functions are for the vectors
+// of the machine below: see shortAndLong.
 func (a *elementWriter) literal(name string) (text string, ok bool) {
 	l, ok := a.loops[name]
 	if !ok {
@@ -52,7 +53,8 @@ func (a *elementWriter) putLoop(name, field, typ string, index ...string) {
 
 func kind(t elementType) string { return "Kind" + capital(t.name) }
 
-// signedOf is the type of the same size that has a sign: many loops do not differ.
+// signedOf is the type of the same size that has a sign: many loops do not
+// differ.
 func signedOf(t elementType) elementType {
 	for _, s := range intTypes {
 		if s.size == t.size && s.signed && !t.float {
@@ -105,7 +107,8 @@ func (a *elementWriter) table() {
 	a.moveTable()
 }
 
-// castTable finds the loop that makes the bits of a conversion: between integers the type that is cut or made only has a size.
+// castTable finds the loop that makes the bits of a conversion: between
+// integers the type that is cut or made only has a size.
 func (a *elementWriter) castTable() {
 	for _, from := range append([]elementType{typeBool}, allTypes...) {
 		for _, to := range allTypes {

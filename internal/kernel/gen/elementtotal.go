@@ -1,7 +1,8 @@
 package main
 
-// totals join rows of integers: four vectors of totals, from dst and back to it, so that a row may come in pieces. And they add rows of
-// float32 to sums in float64.
+// totals join rows of integers: four vectors of totals, from dst and back to
+// it, so that a row may come in pieces. And they add rows of float32 to sums in
+// float64.
 func (a *elementWriter) totals() {
 	for _, t := range intTypes {
 		if t.signed {
@@ -57,7 +58,8 @@ func (a *elementWriter) total(name string, t elementType, join func(x string, to
 	a.leave = nil
 }
 
-// columns joins n rows of four vectors, which lie as many bytes apart as the word behind y says, to the one in dst.
+// columns joins n rows of four vectors, which lie as many bytes apart as the
+// word behind y says, to the one in dst.
 func (a *elementWriter) columns(name string, t elementType, join func(x string, to int)) {
 	const vectors = 4
 	a.leave = func() {

@@ -2,7 +2,8 @@ package main
 
 import "fmt"
 
-// Vectors of the loop that puts compressed floats together: three of codes, three of other bits of four vectors, and what stays as it is.
+// Vectors of the loop that puts compressed floats together: three of codes,
+// three of other bits of four vectors, and what stays as it is.
 const (
 	codeVector  = 0
 	bitsVector  = 3
@@ -12,8 +13,9 @@ const (
 	lastVector  = 9 // its bits in the third one
 )
 
-// codeGroup is how many vectors of floats share three vectors of codes: ten have theirs in one of them, three bits each, and the last two
-// have them in the two bits that are left over in each.
+// codeGroup is how many vectors of floats share three vectors of codes: ten
+// have theirs in one of them, three bits each, and the last two have them in
+// the two bits that are left over in each.
 const codeGroup = 32
 
 func (a *assembler) expandKernels() {
@@ -48,7 +50,8 @@ func (a *assembler) expandKernels() {
 	a.op("JMP group")
 	a.label("done")
 	a.ret()
-	// A call by name keeps the table on the stack, one through the variant's table would not.
+	// A call by name keeps the table on the stack, one through the variant's
+	// table would not.
 	fmt.Fprintf(&a.stubs, "\nfunc expandBy%[1]s(vectors int, dst *float32, src *byte, table kernel.ExpandTable) {\n\texpand%[1]s(vectors, dst, src, &table[0])\n}\n", a.suffix)
 	a.set("Lanes", a.lanes)
 	a.set("Expand", "expandBy"+a.suffix)
@@ -57,8 +60,9 @@ func (a *assembler) expandKernels() {
 // word returns the place of a vector of equal words.
 func (a *assembler) word(w uint64) string { return a.constant(w<<32 | w) }
 
-// expandVector puts vector j of a group together: an exponent by its code, and the other bits, which three vectors of four have where they
-// belong, and the fourth in place of the three exponents.
+// expandVector puts vector j of a group together: an exponent by its code, and
+// the other bits, which three vectors of four have where they belong, and the
+// fourth in place of the three exponents.
 func (a *assembler) expandVector(j int) {
 	const exponents, bits, spare, line = 10, 11, 12, 64
 	ahead := 1 << 14 // the first-level cache has space for this and the floats of a block
@@ -89,7 +93,8 @@ func (a *assembler) choice(mask, from, to int) {
 	a.op("VPTERNLOGD $%#x, %s, %s, %s", secondOfThirdElseFirst, a.v(from), a.v(mask), a.v(to))
 }
 
-// fourth collects the bits of a fourth vector: eight of each of the three others', all but the exponent's.
+// fourth collects the bits of a fourth vector: eight of each of the three
+// others', all but the exponent's.
 func (a *assembler) fourth(to, spare int) {
 	if a.masks {
 		a.op("VPSRLD $16, %s, %s", a.v(bitsVector+1), a.v(to))
@@ -112,7 +117,8 @@ func (a *assembler) fourth(to, spare int) {
 	}
 }
 
-// codes names a vector whose last three bits are the codes of vector j of a group. It may be to, and spare may be spoilt.
+// codes names a vector whose last three bits are the codes of vector j of a
+// group. It may be to, and spare may be spoilt.
 func (a *assembler) codes(j, to, spare int) string {
 	const inOne = 10
 	first, second, third := a.v(codeVector), a.v(codeVector+1), a.v(codeVector+2)

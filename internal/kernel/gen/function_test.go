@@ -37,7 +37,8 @@ func TestEditedFormula(t *testing.T) {
 	}
 }
 
-// TestEditedBinaryFormula is TestEditedFormula for a function of two operands, whose loops are in Go only.
+// TestEditedBinaryFormula is TestEditedFormula for a function of two operands,
+// whose loops are in Go only.
 func TestEditedBinaryFormula(t *testing.T) {
 	binaries := elementwise.Binaries()
 	at := slices.IndexFunc(binaries, func(f *elementwise.Binary) bool { return f.Name == "prelu" })
@@ -73,8 +74,10 @@ func TestFunctionsWithoutVectorForm(t *testing.T) {
 	}
 }
 
-// TestMadeUpFunction adds functions as one is added to the module, one of one operand and two of two: a row and a reference for each. The
-// generator writes their kernels, and the suite tests them; of each there is another with a wrong formula, which fails.
+// TestMadeUpFunction adds functions as one is added to the module, one of one
+// operand and two of two: a row and a reference for each. The generator writes
+// their kernels, and the suite tests them; of each there is another with a
+// wrong formula, which fails.
 func TestMadeUpFunction(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles the kernels anew")

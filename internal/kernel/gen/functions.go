@@ -6,10 +6,12 @@ import (
 	"github.com/tenure-go/tenure/internal/elementwise"
 )
 
-// The transcendental functions in float32: the steps of formulas that are made of many instructions. Polynomials are minimax fits with
-// coefficients rounded to float32; their errors are below half a unit in the last place, and the errors of whole functions, measured over all
-// their range, are tested beside the kernels. Numbers above the largest, below the smallest and NaN come out of the arithmetic, with clamps
-// that keep NaN where they are needed.
+// The transcendental functions in float32: the steps of formulas that are made
+// of many instructions. Polynomials are minimax fits with coefficients rounded
+// to float32; their errors are below half a unit in the last place, and the
+// errors of whole functions, measured over all their range, are tested beside
+// the kernels. Numbers above the largest, below the smallest and NaN come out
+// of the arithmetic, with clamps that keep NaN where they are needed.
 
 // Vectors of the loops that are written by hand around an exponential.
 const (
@@ -33,7 +35,8 @@ func (a *assembler) move(from, to int) {
 
 func (a *assembler) constantTo(c float32, to int) { a.op("VMOVUPS %s, %s", a.f32(c), a.v(to)) }
 
-// ps is to = y op x: the order of operands of the instruction as the assembler writes it.
+// ps is to = y op x: the order of operands of the instruction as the assembler
+// writes it.
 func (a *assembler) ps(op string, x, y, to int) {
 	a.op("%s %s, %s, %s", op, a.v(x), a.v(y), a.v(to))
 }
@@ -43,7 +46,8 @@ func (a *assembler) with(op string, c float32, x int) {
 	a.op("%s %s, %s, %s", op, a.f32(c), a.v(x), a.v(x))
 }
 
-// bound is to = min(x, c) or max(x, c), and NaN where x is: the instructions return their last source, the first as written here, then.
+// bound is to = min(x, c) or max(x, c), and NaN where x is: the instructions
+// return their last source, the first as written here, then.
 func (a *assembler) bound(op string, c float32, x, to int) {
 	limit := a.f32(c)
 	if !a.isPinned(c) {
@@ -65,13 +69,15 @@ func (a *assembler) horner(p, x int, coefficients ...float32) {
 	}
 }
 
-// The logarithm of 2 in two parts: the product of the first and an exponent is exact.
+// The logarithm of 2 in two parts: the product of the first and an exponent is
+// exact.
 const (
 	ln2High = 0.693145751953125
 	ln2Low  = 1.42860682030941723212e-6
 )
 
-// expParts writes exp(x) as 2^n * (1+m), with r, which may be x, and the polynomial p = (m-r)/r^2.
+// expParts writes exp(x) as 2^n * (1+m), with r, which may be x, and the
+// polynomial p = (m-r)/r^2.
 func (a *assembler) expParts(x, r, n, p int) {
 	const roundBias = 0x1.8p23 // adding and subtracting it rounds to an integer
 	a.constantTo(roundBias, n)
@@ -83,7 +89,8 @@ func (a *assembler) expParts(x, r, n, p int) {
 	a.horner(p, r, 0.0013814539415761828, 0.008368744514882565, 0.04166838899254799, 0.1666652113199234, 0.4999999403953552)
 }
 
-// exp sets e to exp(x), within 1 unit in the last place. It needs x in [expLeast, expMost] or NaN, and spoils r, which may be x, and n.
+// exp sets e to exp(x), within 1 unit in the last place. It needs x in
+// [expLeast, expMost] or NaN, and spoils r, which may be x, and n.
 func (a *assembler) exp(x, r, n, e int) {
 	a.expParts(x, r, n, e)
 	for range 2 {
@@ -93,7 +100,8 @@ func (a *assembler) exp(x, r, n, e int) {
 		a.op("VSCALEFPS %s, %s, %s", a.v(n), a.v(e), a.v(e))
 		return
 	}
-	// 2^n may have no float32 where the result has one, so it is multiplied in halves.
+	// 2^n may have no float32 where the result has one, so it is multiplied in
+	// halves.
 	a.op("VCVTPS2DQ %s, %s", a.v(n), a.v(n))
 	a.op("VPSRAD $1, %s, %s", a.v(n), a.v(r))
 	a.op("VPSUBD %s, %s, %s", a.v(r), a.v(n), a.v(n))
@@ -136,7 +144,9 @@ func (b *body) atMost(instruction string, c float32, x, to int) {
 	b.drop(taken)
 }
 
-// clamped returns a vector of an operand's numbers that are moved into an interval, which may be overwritten. The formula may have limited them already.
+// clamped returns a vector of an operand's numbers that are moved into an
+// interval, which may be overwritten. The formula may have limited them
+// already.
 func (b *body) clamped(v elementwise.Value, least, most float32) int {
 	lo, hi := b.Range(v)
 	from := b.vector[v]
@@ -156,7 +166,8 @@ func (b *body) clamped(v elementwise.Value, least, most float32) int {
 	return to
 }
 
-// expIn sets a vector of its own to exp(x), and drops x, which it spoils. It needs x in [expLeast, expMost] or NaN.
+// expIn sets a vector of its own to exp(x), and drops x, which it spoils. It
+// needs x in [expLeast, expMost] or NaN.
 func (b *body) expIn(x int) int {
 	n, e := b.take(), b.take()
 	b.exp(x, x, n, e)
@@ -168,8 +179,8 @@ func (b *body) expOf(v elementwise.Value) int {
 	return b.expIn(b.clamped(v, expLeast, expMost))
 }
 
-// expm1 takes exp(x)-1 as 2^n*m + (2^n-1), which does not cancel near 0, where the scale is 1. Where 2^n may have no float32 it is 2^(n-1),
-// twice.
+// expm1 takes exp(x)-1 as 2^n*m + (2^n-1), which does not cancel near 0, where
+// the scale is 1. Where 2^n may have no float32 it is 2^(n-1), twice.
 func (b *body) expm1(v elementwise.Value) int {
 	const least, mostOnce = -30, 88
 	_, hi := b.Range(v)
@@ -201,7 +212,8 @@ func (b *body) expm1(v elementwise.Value) int {
 	return p
 }
 
-// sigmoid is e/(1+e) or 1/(1+e) with e = exp(-|x|), so that neither overflows nor cancels.
+// sigmoid is e/(1+e) or 1/(1+e) with e = exp(-|x|), so that neither overflows
+// nor cancels.
 func (b *body) sigmoid(v elementwise.Value) int {
 	x, e := b.vector[v], b.take()
 	b.minusMagnitude(x, e)
@@ -215,7 +227,8 @@ func (b *body) sigmoid(v elementwise.Value) int {
 	return e
 }
 
-// tanh is 1-2/(exp(2|x|)+1), and an odd polynomial for small x, where the difference would cancel.
+// tanh is 1-2/(exp(2|x|)+1), and an odd polynomial for small x, where the
+// difference would cancel.
 func (b *body) tanh(v elementwise.Value) int {
 	x, u, e := b.vector[v], b.take(), b.take()
 	b.magnitude(x, u)
@@ -232,7 +245,8 @@ func (b *body) tanh(v elementwise.Value) int {
 	return b.oddNearZero(v, u, w, 0.017256995663046837, -0.053052954375743866, 0.1332598775625229, -0.33333149552345276, 0)
 }
 
-// oddNearZero returns w with the sign of x, and x + x*P(x^2) where |x|, which is in u, is below 1/2. The polynomial's last coefficient may be 0.
+// oddNearZero returns w with the sign of x, and x + x*P(x^2) where |x|, which
+// is in u, is below 1/2. The polynomial's last coefficient may be 0.
 func (b *body) oddNearZero(v elementwise.Value, u, w int, coefficients ...float32) int {
 	x, square, p := b.vector[v], b.take(), b.take()
 	b.op("VANDPS %s, %s, %s", b.f32(minusZero), b.v(x), b.v(square))
@@ -290,7 +304,8 @@ func (b *body) softplus(v elementwise.Value) int {
 	return to
 }
 
-// log takes the exponent off, so that a number f+1 in [sqrt(1/2), sqrt(2)) is left.
+// log takes the exponent off, so that a number f+1 in [sqrt(1/2), sqrt(2)) is
+// left.
 func (b *body) log(v elementwise.Value) int {
 	const rootHalf = 0x3f3504f3 // of the bits of sqrt(1/2)
 	repeat := func(w uint64) string { return b.constant(w<<32 | w) }

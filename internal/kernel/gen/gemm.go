@@ -2,7 +2,8 @@ package main
 
 import "fmt"
 
-// Registers of the matrix kernels. Rows of A are read in threes: a pointer, and the distance of rows once and twice.
+// Registers of the matrix kernels. Rows of A are read in threes: a pointer, and
+// the distance of rows once and twice.
 var rowPointers = []string{"SI", "DI", "R9", "R10", "R11"}
 
 const (
@@ -14,14 +15,17 @@ const (
 	regColumn = "R13"
 )
 
-// packedRows is the most rows of a tile that packs while it computes: the other registers have the addresses in B.
+// packedRows is the most rows of a tile that packs while it computes: the other
+// registers have the addresses in B.
 const packedRows = 12
 
-// fewRows take all their time to read a panel. They prefetch nothing else, unless the panel is in a cache already.
+// fewRows take all their time to read a panel. They prefetch nothing else,
+// unless the panel is in a cache already.
 const fewRows = 3
 
-// packAhead is how many rows of B before it packs one a tile prefetches it. They may all lie in one set of the first-level cache, which is
-// too small for so many; the second level has.
+// packAhead is how many rows of B before it packs one a tile prefetches it.
+// They may all lie in one set of the first-level cache, which is too small for
+// so many; the second level has.
 const packAhead = 32
 
 func (a *assembler) gemmKernels() {
@@ -49,7 +53,8 @@ func (a *assembler) tiles(field, typ string, most int, tile func(rows int) strin
 	a.set(field, table+"}")
 }
 
-// tile is a rows x two vectors part of a product under way. All sums stay in registers: vectors sum(set, row, half).
+// tile is a rows x two vectors part of a product under way. All sums stay in
+// registers: vectors sum(set, row, half).
 type tile struct {
 	*assembler
 	rows, sets int
@@ -62,10 +67,12 @@ type tile struct {
 
 func (t *tile) sum(set, row, half int) string { return t.v(2*(set*t.rows+row) + half) }
 
-// gemmTile multiplies rows of A with a packed panel of two vectors' width, or with a part of B that it packs meanwhile. It may prefetch what
-// will be needed.
+// gemmTile multiplies rows of A with a packed panel of two vectors' width, or
+// with a part of B that it packs meanwhile. It may prefetch what will be
+// needed.
 func (a *assembler) gemmTile(rows int, prefetch, pack bool) string {
-	// Few rows have few sums, and an addition waits for the one before it: several sets take turns.
+	// Few rows have few sums, and an addition waits for the one before it:
+	// several sets take turns.
 	t := &tile{assembler: a, rows: rows, sets: 1, pointers: rowPointers[:(rows+2)/3]}
 	for t.sets < 4 && 2*t.sets*rows <= a.rows {
 		t.sets *= 2
@@ -104,7 +111,8 @@ func (a *assembler) gemmTile(rows int, prefetch, pack bool) string {
 	return name + a.suffix
 }
 
-// start makes the sums zero. The masks need the register of the depth, so that is loaded once more.
+// start makes the sums zero. The masks need the register of the depth, so that
+// is loaded once more.
 func (t *tile) start(depth string) {
 	for i := 1; i < len(t.pointers); i++ {
 		t.op("LEAQ (%s)(%s*2), %s", t.pointers[i-1], regLDA, t.pointers[i])
@@ -172,7 +180,8 @@ func (t *tile) panelStep() int {
 	return 2 * t.bytes()
 }
 
-// prefetch brings a row that will be needed into the second-level cache. The first-level cache is full of data that is needed now.
+// prefetch brings a row that will be needed into the second-level cache. The
+// first-level cache is full of data that is needed now.
 func (t *tile) prefetch() {
 	if t.next == "" {
 		return
@@ -242,8 +251,9 @@ func (t *tile) join() {
 	}
 }
 
-// finish adds the addends of the product, takes the greater of zero, and writes whole rows of the tile, or their first nr columns through
-// masks. args are the places of the last arguments.
+// finish adds the addends of the product, takes the greater of zero, and writes
+// whole rows of the tile, or their first nr columns through masks. args are the
+// places of the last arguments.
 func (t *tile) finish(args []string) {
 	t.op("MOVQ %s, SI", args[0])
 	t.op("MOVQ %s, R8", args[1])
@@ -280,7 +290,8 @@ func (t *tile) write(name string) {
 	t.ret()
 }
 
-// eachHalf goes through the rows at a pointer, which it moves on by their distance.
+// eachHalf goes through the rows at a pointer, which it moves on by their
+// distance.
 func (t *tile) eachHalf(pointer, distance string, f func(at, sum, mask string)) {
 	for i := range t.rows {
 		for half := range 2 {
@@ -315,7 +326,8 @@ func (t *tile) put(at, sum, mask string) {
 	}
 }
 
-// columnMasks makes the masks of the first nr columns of a tile's two vectors, and names a vector that is free.
+// columnMasks makes the masks of the first nr columns of a tile's two vectors,
+// and names a vector that is free.
 func (a *assembler) columnMasks() (masks [2]string, spare string) {
 	first := 2 * a.rows
 	if !a.masks {

@@ -33,7 +33,8 @@ func (a *assembler) axpy(rows int) {
 	a.ret()
 }
 
-// dots multiplies a row with some rows of B. Two sums per row keep the processor busy.
+// dots multiplies a row with some rows of B. Two sums per row keep the
+// processor busy.
 func (a *assembler) dots(rows int) {
 	in := []param{{"n", "int"}, {"out", "*float32"}, {"x", "*float32"}, {"b", "*float32"}, {"ldb", "int"}}
 	a.function(fmt.Sprintf("dot%dx", rows), fmt.Sprintf("adds to out[i] the product of x and row i of b, for %d rows that are ldb bytes apart.", rows), in, nil)

@@ -1,6 +1,7 @@
 package main
 
-// halfKernels convert between float32 and the 16-bit floats, eight at a time: as fast as memory with AVX2 already.
+// halfKernels convert between float32 and the 16-bit floats, eight at a time:
+// as fast as memory with AVX2 already.
 func (a *assembler) halfKernels() {
 	if a.masks {
 		return
@@ -35,8 +36,8 @@ func (a *assembler) halfKernels() {
 	}
 }
 
-// narrowBF16 adds half a unit less one and the last bit that is kept, so that the carry rounds to even. A NaN keeps its upper bits, and is
-// quiet.
+// narrowBF16 adds half a unit less one and the last bit that is kept, so that
+// the carry rounds to even. A NaN keeps its upper bits, and is quiet.
 func (a *assembler) narrowBF16() {
 	words := func(w uint64) string { return a.constant(w<<32 | w) }
 	a.op("VMOVUPS (SI), Y0")

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// rowLoop runs body over a row of CX elements: a few vectors at a time, then one by one, then the rest through a mask. at returns the
-// place of the current vector behind a pointer; the loop advances the pointers.
+// rowLoop runs body over a row of CX elements: a few vectors at a time, then
+// one by one, then the rest through a mask. at returns the place of the current
+// vector behind a pointer; the loop advances the pointers.
 func (a *assembler) rowLoop(pointers []string, unroll int, body func(at func(string) string, tail bool)) {
 	a.loop(pointers, unroll, a.lanes, body)
 }
@@ -50,7 +51,8 @@ func (a *assembler) loop(pointers []string, unroll, lanes int, body func(at func
 	a.label(label("done"))
 }
 
-// sideBySide emits iterations whose instructions alternate. Each waits for its own results only, and the processor looks just so far ahead.
+// sideBySide emits iterations whose instructions alternate. Each waits for its
+// own results only, and the processor looks just so far ahead.
 func (a *assembler) sideBySide(n int, body func(side int)) {
 	before := a.text.String()
 	sides := make([][]string, n)
@@ -72,14 +74,16 @@ func (a *assembler) sideBySide(n int, body func(side int)) {
 	}
 }
 
-// twoPages is the distance at which loops over long rows prefetch: the processor's own prefetching ends with a page. It sets a register
-// for fetchAhead.
+// twoPages is the distance at which loops over long rows prefetch: the
+// processor's own prefetching ends with a page. It sets a register for
+// fetchAhead.
 func (a *assembler) twoPages() (ahead string) {
 	a.op("MOVQ $8192, R11")
 	return "R11"
 }
 
-// fetchAhead prefetches at the distance in bytes that is in a register, if one is named.
+// fetchAhead prefetches at the distance in bytes that is in a register, if one
+// is named.
 func (a *assembler) fetchAhead(at, ahead string, iteration int, tail bool) {
 	a.fetch("PREFETCHT0", at, ahead, iteration, tail)
 }

@@ -1,11 +1,14 @@
-// Gen writes the assembly of the kernels, package x86: for each part, one file of functions per set of vector instructions and beside it the Go
-// file that declares them, and per set the table of all its loops, a kernel.Variant. It writes the functions of package internal/elementwise in
-// Go as well, from their formulas: their names, and the loops of machines without assembly. go generate runs it; its test compares its output
-// with the files that are there.
+// Gen writes the assembly of the kernels, package x86: for each part, one file
+// of functions per set of vector instructions and beside it the Go file that
+// declares them, and per set the table of all its loops, a kernel.Variant. It
+// writes the functions of package internal/elementwise in Go as well, from
+// their formulas: their names, and the loops of machines without assembly. go
+// generate runs it; its test compares its output with the files that are there.
 //
-// Assembly is plain text with names for registers: the kernels are in the files of their parts, the names of instructions on either machine
-// in asm.go, the loop over a row in loop.go, the table in variant.go. A formula becomes instructions in body.go, and Go in
-// source.go.
+// Assembly is plain text with names for registers: the kernels are in the files
+// of their parts, the names of instructions on either machine in asm.go, the
+// loop over a row in loop.go, the table in variant.go. A formula becomes
+// instructions in body.go, and Go in source.go.
 package main
 
 import (
@@ -80,7 +83,8 @@ func generate(functions []*elementwise.Function, binaries []*elementwise.Binary)
 	return files, nil
 }
 
-// addSource adds a Go file to the package of its folder, with the imports that it needs.
+// addSource adds a Go file to the package of its folder, with the imports that
+// it needs.
 func addSource(files map[string][]byte, name, text string) error {
 	imports, all := "", ""
 	for _, path := range []string{"math", "github.com/tenure-go/tenure/internal/kernel"} {

@@ -14,7 +14,8 @@ import (
 	"github.com/tenure-go/tenure/internal/elementwise"
 )
 
-// TestCommitted generates all files in memory and compares them with those that are there.
+// TestCommitted generates all files in memory and compares them with those that
+// are there.
 func TestCommitted(t *testing.T) {
 	want, err := generate(elementwise.Functions(), elementwise.Binaries())
 	if err != nil {
@@ -57,7 +58,8 @@ func TestEditsAreFound(t *testing.T) {
 	}
 }
 
-// compare returns how the files of a folder differ from the generated ones: one fault for each file.
+// compare returns how the files of a folder differ from the generated ones: one
+// fault for each file.
 func compare(t *testing.T, dir fs.FS, want map[string][]byte) (faults []string) {
 	t.Helper()
 	for name, text := range want {

@@ -1,7 +1,8 @@
 package main
 
-// momentKernels are the sums that a normalisation takes, in float32: rows are handed over in pieces, and the pieces' sums added up in
-// float64. Four sums run side by side.
+// momentKernels are the sums that a normalisation takes, in float32: rows are
+// handed over in pieces, and the pieces' sums added up in float64. Four sums
+// run side by side.
 func (a *assembler) momentKernels() {
 	const doc = "are the sums of x[i]-s and of its square"
 	a.deviations("deviations", doc+".", false)
@@ -37,7 +38,8 @@ func (a *assembler) deviations(name, doc string, ahead bool) {
 	a.endDeviations()
 }
 
-// deviationsByHalves reads half a vector at a time, which is faster from memory; the sums have the lanes that they have in deviations.
+// deviationsByHalves reads half a vector at a time, which is faster from
+// memory; the sums have the lanes that they have in deviations.
 func (a *assembler) deviationsByHalves(name, doc string, ahead bool) {
 	const high = 16 // the upper halves of the sums
 	distance := a.beginDeviations(name, doc, ahead)
@@ -107,9 +109,10 @@ func (a *assembler) foldFour(first, spare int) {
 	a.foldLanes("VADDPS", first, spare)
 }
 
-// stream copies past the caches, from which data much larger than they are would only evict other lines, and without first reading the
-// lines that are then overwritten. Four vectors at a time keep a line together. Vectors of 32 bytes reach the memory's bandwidth on every
-// machine.
+// stream copies past the caches, from which data much larger than they are
+// would only evict other lines, and without first reading the lines that are
+// then overwritten. Four vectors at a time keep a line together. Vectors of 32
+// bytes reach the memory's bandwidth on every machine.
 func (a *assembler) stream() {
 	if a.masks {
 		return

@@ -45,7 +45,8 @@ func (a *assembler) fillUpTo(limit, name string) {
 	a.label(name + "End")
 }
 
-// padPlain copies rows. Stores are whole vectors: each row is written after the end of the one before, the last one beyond its end.
+// padPlain copies rows. Stores are whole vectors: each row is written after the
+// end of the one before, the last one beyond its end.
 func (a *assembler) padPlain(name, doc string, affine bool) {
 	a.padArgs(name, doc)
 	if affine {
@@ -118,7 +119,8 @@ func (a *assembler) padMask(mask string, vector int) {
 	a.op("VMOVUPS (BX)(CX*4), %s", a.v(vector))
 }
 
-// splitPairs stores the elements of even number of two vectors at R13, the others at R15.
+// splitPairs stores the elements of even number of two vectors at R13, the
+// others at R15.
 func (a *assembler) splitPairs() {
 	if a.masks {
 		a.op("VMOVAPS %s, %s", a.v(0), a.v(padSpare))
@@ -136,7 +138,8 @@ func (a *assembler) splitPairs() {
 	a.op("ADDQ $%d, R15", a.bytes())
 }
 
-// padPairs takes rows apart into elements of even and of odd number, which go to two places.
+// padPairs takes rows apart into elements of even and of odd number, which go
+// to two places.
 func (a *assembler) padPairs() {
 	a.padArgs("padPairs", "is padRows of every second element from the first on, and of every second from the second on, to dst1 behind left1 fills.")
 	if a.masks {
@@ -210,7 +213,8 @@ func (a *assembler) padPairs() {
 	a.pairsTable()
 }
 
-// pairsTable holds which elements of two vectors are of even number, and which are not.
+// pairsTable holds which elements of two vectors are of even number, and which
+// are not.
 func (a *assembler) pairsTable() {
 	if !a.masks {
 		return

@@ -6,9 +6,11 @@ import (
 	"github.com/tenure-go/tenure/internal/elementwise"
 )
 
-// timesPhi is max(x, 0) - |x|*e with e = Phi(-|x|). With instructions that look numbers up e is one of 32 polynomials, around the multiples of
-// 1/5. Without it is 2^G(|x|) with a polynomial G: beyond the last number that is not 0 e is nothing beside x, and the polynomial goes on
-// falling up to the bound, where 2^G is still a normal number.
+// timesPhi is max(x, 0) - |x|*e with e = Phi(-|x|). With instructions that look
+// numbers up e is one of 32 polynomials, around the multiples of 1/5. Without
+// it is 2^G(|x|) with a polynomial G: beyond the last number that is not 0 e is
+// nothing beside x, and the polynomial goes on falling up to the bound, where
+// 2^G is still a normal number.
 func (b *body) timesPhi(v elementwise.Value) int {
 	if b.masks {
 		return b.timesPhiPieces(v)
@@ -63,9 +65,11 @@ const (
 	tailDegree = 5
 )
 
-// tailTables are the coefficients of Phi(-u) around u = i/tailScale for each i, as polynomials in the distance times tailScale, which is 1/2
-// at most: first those of the highest power. They meet Phi at the zeros of Chebyshev's polynomial, and in relative terms are off by less
-// than the rounding of u*u/2. The last piece is 0 from its middle on, where Phi is almost 0.
+// tailTables are the coefficients of Phi(-u) around u = i/tailScale for each i,
+// as polynomials in the distance times tailScale, which is 1/2 at most: first
+// those of the highest power. They meet Phi at the zeros of Chebyshev's
+// polynomial, and in relative terms are off by less than the rounding of u*u/2.
+// The last piece is 0 from its middle on, where Phi is almost 0.
 var tailTables = func() (tables [tailDegree + 1]lookup) {
 	var zeros, newton, powers [tailDegree + 1]float64
 	for k := range zeros {
@@ -101,8 +105,9 @@ var tailTables = func() (tables [tailDegree + 1]lookup) {
 var geluCoefficients = []float32{-1.824047046738997e-08, 5.844801762577845e-07, -7.99662393546896e-06, 5.900062751607038e-05,
 	-0.00021918557467870414, -0.00012573544518090785, 0.00709993951022625, -0.0525430403649807, -0.4591888189315796, -1.1511075496673584, -1}
 
-// exp2 sets to to 2^x, for x and results within the exponents of normal numbers. It spoils x and n. The number that rounds to an integer
-// leaves that integer in the last bits, from where it is shifted into the exponent.
+// exp2 sets to to 2^x, for x and results within the exponents of normal
+// numbers. It spoils x and n. The number that rounds to an integer leaves that
+// integer in the last bits, from where it is shifted into the exponent.
 func (a *assembler) exp2(x, n, to int) {
 	const roundBias = 0x1.8p23
 	a.op("VADDPS %s, %s, %s", a.f32(roundBias), a.v(x), a.v(n))

@@ -8,7 +8,8 @@ import (
 	"github.com/tenure-go/tenure/internal/elementwise"
 )
 
-// generateFunctions adds the Go files of the functions: their numbers and names, and the loops of those with a formula.
+// generateFunctions adds the Go files of the functions: their numbers and
+// names, and the loops of those with a formula.
 func generateFunctions(files map[string][]byte, functions []*elementwise.Function, binaries []*elementwise.Binary) error {
 	names := constants("Unary", functions, func(f *elementwise.Function) (name, doc string) { return f.Name, f.Doc })
 	for _, kind := range []struct {
@@ -47,7 +48,8 @@ func constantName(f *elementwise.Function) string { return capital(camel(f.Name)
 // writtenRows are the loops that are written by hand.
 var writtenRows = map[string]bool{"pow_scalar": true} // has loops for the exponents that models use
 
-// portableFunctions writes the functions in Go: of one float64, and of a row of float32.
+// portableFunctions writes the functions in Go: of one float64, and of a row of
+// float32.
 func portableFunctions(functions []*elementwise.Function) string {
 	var s, scalars, rows strings.Builder
 	for _, f := range functions {
@@ -69,7 +71,8 @@ var portableUnaryRows = [kernel.NumUnary]func(dst, src []float32, a, b float32){
 %s`, scalars.String(), rows.String(), s.String())
 }
 
-// parameters lists the names of an operand and of the scalar parameters, those that the expression does not need as _.
+// parameters lists the names of an operand and of the scalar parameters, those
+// that the expression does not need as _.
 func parameters(e *elementwise.Expression, operand string) string {
 	names := []string{operand, "_", "_"}
 	for v := range e.Nodes {
@@ -86,10 +89,14 @@ func exactFunction(e *elementwise.Expression) string {
 	return s.code.String()
 }
 
-// portableRow is the loop of a function over a row. Functions of a few instructions are computed in float32, in the loop; others in float64 by
-// a function that is deliberately not inlined: on amd64 a conversion between float32 and float64 keeps the upper half of its destination
-// register and so waits for the register's previous value. Inlined into a loop, that can be the result of the element before, and then nothing
-// overlaps: 19 instead of 7 ns per element. In a function of its own the value is converted in the register in which it is passed.
+// portableRow is the loop of a function over a row. Functions of a few
+// instructions are computed in float32, in the loop; others in float64 by a
+// function that is deliberately not inlined: on amd64 a conversion between
+// float32 and float64 keeps the upper half of its destination register and so
+// waits for the register's previous value. Inlined into a loop, that can be the
+// result of the element before, and then nothing overlaps: 19 instead of 7 ns
+// per element. In a function of its own the value is converted in the register
+// in which it is passed.
 func portableRow(f *elementwise.Function, e *elementwise.Expression) string {
 	name := camel(f.Name)
 	_, params, _ := strings.Cut(parameters(e, "x"), ", ")
@@ -112,7 +119,8 @@ func portableRow(f *elementwise.Function, e *elementwise.Expression) string {
 	return head + "dst = dst[:len(src)]\n" + s.code.String() + "}\n}\n"
 }
 
-// arguments are those of the parameters that an expression needs, after the operand.
+// arguments are those of the parameters that an expression needs, after the
+// operand.
 func arguments(e *elementwise.Expression, operand string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(parameters(e, operand), ", _", ""), "_, ", "")
 }

@@ -7,8 +7,9 @@ import (
 	"github.com/tenure-go/tenure/internal/elementwise"
 )
 
-// rowFunctions writes the loops of the functions of one operand, and their places in the table. Those whose formulas have a step without a
-// vector form, or are the operand itself, have no loop.
+// rowFunctions writes the loops of the functions of one operand, and their
+// places in the table. Those whose formulas have a step without a vector form,
+// or are the operand itself, have no loop.
 func (a *assembler) rowFunctions() {
 	for _, f := range a.functions {
 		e := f.Expression()
@@ -45,7 +46,8 @@ func hasVectorForm(e *elementwise.Expression) bool {
 	return len(e.Nodes) > 1 && !same[e.Result]
 }
 
-// rowFunction is a function of one operand over a row. With stream set the result is written past the caches.
+// rowFunction is a function of one operand over a row. With stream set the
+// result is written past the caches.
 func (a *assembler) rowFunction(name, doc string, in []param, e *elementwise.Expression, stream bool) {
 	in = append([]param{argN, argDst, argX}, in...)
 	a.function(name, doc, in, nil)
@@ -76,8 +78,10 @@ func (a *assembler) rowFunction(name, doc string, in []param, e *elementwise.Exp
 	a.ret()
 }
 
-// plan pins constants, and decides whether the instructions of two iterations alternate: for functions of many instructions, if the vectors
-// suffice. The result of a comparison has one place only, and that of a function of few the processor sees far enough ahead.
+// plan pins constants, and decides whether the instructions of two iterations
+// alternate: for functions of many instructions, if the vectors suffice. The
+// result of a comparison has one place only, and that of a function of few the
+// processor sees far enough ahead.
 func (b *body) plan() {
 	compares := b.dry(func() { b.emit() }).compares
 	limit := b.most
@@ -89,7 +93,8 @@ func (b *body) plan() {
 		b.pin(func() { b.emit() })
 		return
 	}
-	// There are no vectors beyond these sixteen: those that are left over have the constants that instructions do not take from memory.
+	// There are no vectors beyond these sixteen: those that are left over have
+	// the constants that instructions do not take from memory.
 	b.pins = map[uint64]int{}
 	for _, w := range b.wanted {
 		at := topVector - len(b.fixed) - len(b.pins)

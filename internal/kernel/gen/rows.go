@@ -2,7 +2,8 @@ package main
 
 import "fmt"
 
-// Vectors of an elementwise kernel: the operand, which becomes the result, the second operand, the scalars, and the free ones.
+// Vectors of an elementwise kernel: the operand, which becomes the result, the
+// second operand, the scalars, and the free ones.
 const (
 	vecX = iota
 	vecY
@@ -98,7 +99,8 @@ func (a *assembler) short(name string) string {
 	return fmt.Sprintf("{Short: %[1]s%[2]s, Long: %[1]s%[2]s}", name, a.suffix)
 }
 
-// shortAndLong names both forms of a function of a few instructions: long rows are read with the vectors of AVX2, by all machines.
+// shortAndLong names both forms of a function of a few instructions: long rows
+// are read with the vectors of AVX2, by all machines.
 func (a *assembler) shortAndLong(name string) string {
 	return fmt.Sprintf("{Short: %[1]s%[2]s, Long: %[1]s%[3]s}", name, a.suffix, avx2.suffix)
 }
@@ -175,7 +177,8 @@ func (a *assembler) normBias(name string, stream bool) {
 	a.ret()
 }
 
-// normNext normalises a row while it takes the moments of the next, for rows that the caches hold: one pass instead of two.
+// normNext normalises a row while it takes the moments of the next, for rows
+// that the caches hold: one pass instead of two.
 func (a *assembler) normNext() {
 	const next, about, sums, squares = vecFree + 1, vecFree + 2, vecFree + 3, vecFree + 7
 	sum, square := param{"sum", "float32"}, param{"squares", "float32"}
@@ -214,7 +217,8 @@ func (a *assembler) normNext() {
 	a.ret()
 }
 
-// rowSums adds up in float64, half a vector of float32 at a time, with four sums so that additions do not wait for each other.
+// rowSums adds up in float64, half a vector of float32 at a time, with four
+// sums so that additions do not wait for each other.
 func (a *assembler) rowSums() {
 	sum := param{"sum", "float64"}
 	const sums, x, about = 4, 4, 5
@@ -272,7 +276,8 @@ func (a *assembler) loadDoubles(from string, to int, tail bool) {
 	a.op("VCVTPS2PD %s, %s", a.h(to), a.v(to))
 }
 
-// keepTail clears the lanes of a vector of float64 that lie beyond the tail. It spoils the vector after it but one.
+// keepTail clears the lanes of a vector of float64 that lie beyond the tail. It
+// spoils the vector after it but one.
 func (a *assembler) keepTail(v int) {
 	if a.masks {
 		a.op("VMOVAPD.Z %s, %s, %s", a.v(v), tailMask, a.v(v))
@@ -294,8 +299,9 @@ func (a *assembler) addDoubles(v, spare int) {
 	a.op("VADDSD X%d, X%d, X%d", spare, v, v)
 }
 
-// rowMax returns the largest number, and a number that is NaN if any is: the sum of x[i] - x[i] would be NaN for infinities, too, so it
-// keeps unordered elements.
+// rowMax returns the largest number, and a number that is NaN if any is: the
+// sum of x[i] - x[i] would be NaN for infinities, too, so it keeps unordered
+// elements.
 func (a *assembler) rowMax() {
 	peak := param{"peak", "float32"}
 	for _, k := range []struct{ name, instruction, doc string }{{"max", "VMAXPS", "largest"}, {"min", "VMINPS", "smallest"}} {

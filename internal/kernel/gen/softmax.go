@@ -56,10 +56,12 @@ func (a *assembler) softmaxKernels() {
 	a.expSumColumns()
 }
 
-// expFromPeak sets fnE to exp(fnX-peak), which is 1 at most, and at the peak itself: no logarithm of a probability is above 0. With
-// instructions for table look-ups it is 2^(i/32) * 2^r, the first by its last bits from a table and by the others from the exponent, the
-// second, of a number no larger than 1/64, as 1 + r*p. Its error is 2 units in the last place and the roundings of the difference and of
-// log2(e), and it is 0 where it is no normal number.
+// expFromPeak sets fnE to exp(fnX-peak), which is 1 at most, and at the peak
+// itself: no logarithm of a probability is above 0. With instructions for table
+// look-ups it is 2^(i/32) * 2^r, the first by its last bits from a table and by
+// the others from the exponent, the second, of a number no larger than 1/64, as
+// 1 + r*p. Its error is 2 units in the last place and the roundings of the
+// difference and of log2(e), and it is 0 where it is no normal number.
 func (a *assembler) expFromPeak() {
 	a.ps("VSUBPS", smPeak, fnX, fnX)
 	if !a.masks {
@@ -87,7 +89,8 @@ func (a *assembler) expFromPeak() {
 // partsShift moves the integer of a number of 32nds to the exponent.
 const partsShift = 23 - 5
 
-// partTable has 2^(i/32), less the amount that the last bits of i add when they are shifted with the others.
+// partTable has 2^(i/32), less the amount that the last bits of i add when they
+// are shifted with the others.
 var partTable = func() (t lookup) {
 	for i := range t {
 		part := math.Float32bits(float32(math.Exp2(float64(i) / float64(len(t)))))
@@ -96,7 +99,8 @@ var partTable = func() (t lookup) {
 	return t
 }()
 
-// expSumLoop leaves the sum in the first lane of smSum. It prefetches at the distance in the register ahead.
+// expSumLoop leaves the sum in the first lane of smSum. It prefetches at the
+// distance in the register ahead.
 func (a *assembler) expSumLoop(keep bool, ahead string) {
 	pointers := []string{"SI", "DI"}
 	if !keep {
@@ -133,8 +137,9 @@ func (a *assembler) dropTail(v int) {
 	a.op("VANDPS %s, %s, %s", a.v(tailVector), a.v(v), a.v(v))
 }
 
-// softmaxRow takes three passes over a row that lies in the first cache: the largest element, exponentials and their sum, the quotient. A
-// NaN is not the largest element, but its exponential spoils the sum.
+// softmaxRow takes three passes over a row that lies in the first cache: the
+// largest element, exponentials and their sum, the quotient. A NaN is not the
+// largest element, but its exponential spoils the sum.
 func (a *assembler) softmaxRow() {
 	const peaks = 4
 	a.function("softmaxRow", "is exp(x[i]) / sum(exp(x[j])); n is not 0.", []param{argN, argDst, argX}, nil)
@@ -181,10 +186,12 @@ func (a *assembler) softmaxRow() {
 	a.ret()
 }
 
-// softmaxNext works on three rows at once, so that the memory and all parts of the processor are busy all the time: it writes the quotients
-// of one, takes the exponentials of the next, and looks for the largest element of the one two behind that. It prefetches two pages behind
-// that one: with less, lines arrive too late for short rows. Before that it prefetches much further, without filling the last cache, which
-// two threads fill with their results.
+// softmaxNext works on three rows at once, so that the memory and all parts of
+// the processor are busy all the time: it writes the quotients of one, takes
+// the exponentials of the next, and looks for the largest element of the one
+// two behind that. It prefetches two pages behind that one: with less, lines
+// arrive too late for short rows. Before that it prefetches much further,
+// without filling the last cache, which two threads fill with their results.
 func (a *assembler) softmaxNext(name string, stream bool) {
 	top, sum := param{"top", "float32"}, param{"sum", "float32"}
 	in := []param{argN, argDst, {"from", "*float32"}, {"to", "*float32"}, argX, {"later", "*float32"}, argS, argT}

@@ -9,7 +9,8 @@ import (
 	"github.com/tenure-go/tenure/internal/elementwise"
 )
 
-// goForms are how a kind of Go code computes the steps that are not operators of the language: with %s for the operands.
+// goForms are how a kind of Go code computes the steps that are not operators
+// of the language: with %s for the operands.
 type goForms map[elementwise.Op]string
 
 // exactForms are in float64, to its full accuracy.
@@ -25,7 +26,8 @@ var exactForms = goForms{
 	elementwise.Asinh: "math.Asinh(%s)", elementwise.Acosh: "math.Acosh(%s)", elementwise.Atanh: "math.Atanh(%s)",
 }
 
-// fastForms are in float64, accurate enough for float32; others are those of exactForms.
+// fastForms are in float64, accurate enough for float32; others are those of
+// exactForms.
 var fastForms = goForms{
 	elementwise.Exp: "exp64(%s)", elementwise.Expm1: "expm1(%s)", elementwise.Tanh: "tanh64(%s)", elementwise.Erf: "erf64(%s)",
 	elementwise.Sigmoid: "1 / (1 + exp64(-%s))", elementwise.Softplus: "softplus64(%s)", elementwise.TimesPhi: "timesPhi64(%s)",
@@ -42,7 +44,8 @@ var singleForms = goForms{
 	elementwise.FMA:      "float32(float64(%s)*float64(%s) + float64(%s))",
 }
 
-// source writes the Go code of an expression: statements, and a text for each value, which is a variable if it is used twice.
+// source writes the Go code of an expression: statements, and a text for each
+// value, which is a variable if it is used twice.
 type source struct {
 	*elementwise.Expression
 	forms  goForms
@@ -83,7 +86,8 @@ var paramNames = [2]string{"a", "b"}
 
 func (s *source) line(format string, args ...any) { fmt.Fprintf(s.code, format+"\n", args...) }
 
-// value returns the text of a value, after writing the statements that it needs.
+// value returns the text of a value, after writing the statements that it
+// needs.
 func (s *source) value(v elementwise.Value) text {
 	if t, ok := s.texts[v]; ok {
 		return t
@@ -100,7 +104,8 @@ func (s *source) value(v elementwise.Value) text {
 
 func (s *source) name(v elementwise.Value) string { return fmt.Sprint("v", int(v)) }
 
-// operand is the text of a value in an expression of an operator that binds as tightly as said.
+// operand is the text of a value in an expression of an operator that binds as
+// tightly as said.
 func (s *source) operand(v elementwise.Value, binds int) string {
 	t := s.value(v)
 	if t.binds > binds {
@@ -160,7 +165,8 @@ func (s *source) called(form string, n *elementwise.Node) text {
 	return t
 }
 
-// isLogistic tells whether a factor is 1/(1+e^-u) for this product alone, which is then a quotient.
+// isLogistic tells whether a factor is 1/(1+e^-u) for this product alone, which
+// is then a quotient.
 func (s *source) isLogistic(v elementwise.Value) bool {
 	return s.Nodes[v].Op == elementwise.Sigmoid && s.uses[v] == 1
 }
@@ -169,8 +175,9 @@ func (s *source) logisticDivisor(v elementwise.Value) string {
 	return strings.TrimPrefix(s.called(s.forms[elementwise.Sigmoid], &s.Nodes[v]).string, "1 / ")
 }
 
-// selection writes a branch if it saves a costly value. In float32 both values are computed, and of their bits one is taken, which the
-// compiler does without a branch: signs are as good as random.
+// selection writes a branch if it saves a costly value. In float32 both values
+// are computed, and of their bits one is taken, which the compiler does without
+// a branch: signs are as good as random.
 func (s *source) selection(v elementwise.Value) text {
 	n := &s.Nodes[v]
 	name := s.name(v)
@@ -216,7 +223,8 @@ func (s *source) returned(form string, v elementwise.Value) {
 	s.returned(form, n.Args[3])
 }
 
-// assume replaces the smaller and the larger of two values by that one of them which it is known to be where they compare as they do in n.
+// assume replaces the smaller and the larger of two values by that one of them
+// which it is known to be where they compare as they do in n.
 func (s *source) assume(n *elementwise.Node, holds bool) {
 	if n.Relation != elementwise.Less {
 		return
@@ -258,7 +266,8 @@ func (s *source) bits(v elementwise.Value) string {
 	return fmt.Sprintf("math.Float32bits(%s)", t.string)
 }
 
-// branch sets a variable to a value. The variables that it declares end with it.
+// branch sets a variable to a value. The variables that it declares end with
+// it.
 func (s *source) branch(name string, v elementwise.Value) {
 	outer := maps.Clone(s.texts)
 	s.line("%s = %s", name, s.value(v).string)
@@ -297,7 +306,8 @@ func (s *source) reaches(from, to elementwise.Value) bool {
 	return false
 }
 
-// usesWithin counts the uses of a value in the steps that another is made of, and its use as that.
+// usesWithin counts the uses of a value in the steps that another is made of,
+// and its use as that.
 func (s *source) usesWithin(from, v elementwise.Value) (n int) {
 	if from == v {
 		n++

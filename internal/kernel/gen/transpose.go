@@ -2,8 +2,9 @@ package main
 
 import "fmt"
 
-// transposeWords transposes squares of four-byte elements, a vector wide. Groups of four lanes are gathered from rows four apart while they are
-// loaded, so that transposing 4x4 blocks within the lanes is all that is left to do.
+// transposeWords transposes squares of four-byte elements, a vector wide.
+// Groups of four lanes are gathered from rows four apart while they are loaded,
+// so that transposing 4x4 blocks within the lanes is all that is left to do.
 func (a *assembler) transposeWords() {
 	in := []param{{"n", "int"}, {"dst", "*uint32"}, {"src", "*uint32"}, {"dstStep", "int"}, {"srcStep", "int"}}
 	doc := fmt.Sprintf("transposes n squares of %d rows, which lie one below the other in src and side by side in dst; steps count bytes.", a.lanes)

@@ -13,8 +13,9 @@ type variant struct {
 	groups []*group
 }
 
-// group is a field of the table: what its fields are, and the entries of those that are arrays. What a machine has no loop for it takes from
-// the one below, whose instructions it has as well.
+// group is a field of the table: what its fields are, and the entries of those
+// that are arrays. What a machine has no loop for it takes from the one below,
+// whose instructions it has as well.
 type group struct {
 	part
 	below  *group
@@ -36,7 +37,8 @@ func (g *group) set(field string, value any) {
 	g.fields[field] = fmt.Sprint(value)
 }
 
-// put sets an element of an array of the table. The index may have several parts.
+// put sets an element of an array of the table. The index may have several
+// parts.
 func (g *group) put(field, typ, value string, index ...string) {
 	if g.arrays == nil {
 		g.arrays = map[string]*array{}
@@ -86,7 +88,8 @@ func (v *variant) text() string {
 	return s.String()
 }
 
-// writeEntries writes the elements of an array by their indices, and those with several parts as arrays of arrays.
+// writeEntries writes the elements of an array by their indices, and those with
+// several parts as arrays of arrays.
 func writeEntries(s *strings.Builder, entries map[string]string) {
 	inner := map[string]map[string]string{}
 	for _, index := range slices.Sorted(maps.Keys(entries)) {

@@ -2,9 +2,10 @@ package main
 
 import "fmt"
 
-// Kernels of windows that stay in one channel: depthwise convolutions and pools. Rows of the input are copied first, with padding around
-// them, and taken apart by the stride, so that every tap reads neighbours; then all taps of an output are summed, or the largest is
-// taken.
+// Kernels of windows that stay in one channel: depthwise convolutions and
+// pools. Rows of the input are copied first, with padding around them, and
+// taken apart by the stride, so that every tap reads neighbours; then all taps
+// of an output are summed, or the largest is taken.
 //
 // Arguments come in structs, whose fields are read at these offsets.
 const (
@@ -38,7 +39,8 @@ func (a *assembler) windowKernels() {
 	a.byKind("pads", "Pad", "padRows", "padAffine", "padPairs")
 }
 
-// byKind declares what calls the loop of a kind, of which the last is for all others.
+// byKind declares what calls the loop of a kind, of which the last is for all
+// others.
 func (a *assembler) byKind(name, typ string, loops ...string) {
 	kinds := map[string]string{"windowSum": "WindowSum", "windowMax": "WindowMax", "padRows": "PadPlain", "padAffine": "PadAffine"}
 	fmt.Fprintf(&a.stubs, "\nfunc %s%s(kind kernel.%sKind, call kernel.%[3]sCall) {\n\tswitch kind {\n", name, a.suffix, typ)
@@ -104,7 +106,8 @@ func (a *assembler) window(name, doc string) {
 	}
 }
 
-// windowRowGroup walks over the columns of a few rows. DX counts bytes along them, CX the columns that are left.
+// windowRowGroup walks over the columns of a few rows. DX counts bytes along
+// them, CX the columns that are left.
 func (a *assembler) windowRowGroup(name string, rows, first, weight, spare int, low, high string) {
 	l := func(s string) string { return fmt.Sprint(s, rows) }
 	rowAt := [...]string{"(BX)", "(BX)(R8*1)", "(BX)(R8*2)", "(BX)(R9*1)"}
@@ -162,7 +165,8 @@ func (a *assembler) windowRowGroup(name string, rows, first, weight, spare int, 
 	a.label(l("next"))
 }
 
-// takeMax keeps an earlier NaN and takes a new one: VMAXPS returns its first operand here, the new one, where either is NaN.
+// takeMax keeps an earlier NaN and takes a new one: VMAXPS returns its first
+// operand here, the new one, where either is NaN.
 func (a *assembler) takeMax(at string, sum, x, spare int) {
 	s := a.v(sum)
 	if a.masks {

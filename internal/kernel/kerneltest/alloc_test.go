@@ -14,7 +14,8 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/reduce"
 )
 
-// TestTilesAllocateNothing pins what runs in the step loop to the memory that it is given.
+// TestTilesAllocateNothing pins what runs in the step loop to the memory that
+// it is given.
 func TestTilesAllocateNothing(t *testing.T) {
 	for _, v := range machine.Variants() {
 		t.Run(v.Name, func(t *testing.T) { tilesAllocateNothing(t, v) })

@@ -14,7 +14,8 @@ func BenchVariants(b *testing.B, run func(b *testing.B, v *kernel.Variant)) {
 	}
 }
 
-// ReportFlops reports the rate of a benchmark whose iterations take so many operations.
+// ReportFlops reports the rate of a benchmark whose iterations take so many
+// operations.
 func ReportFlops(b *testing.B, flops int) {
 	b.ReportMetric(float64(flops)*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GFLOP/s")
 }

@@ -1,6 +1,8 @@
-// Package kerneltest has the common parts of the kernels' tests: slices between guard bands (Space), numbers to compute with, comparisons with
-// the results of kernel/ref, and loops over the variants that the process may run (EachVariant, BenchVariants). The tests are in the packages
-// of the kernels. A test makes a space, computes in its slices, checks it, and compares:
+// Package kerneltest has the common parts of the kernels' tests: slices between
+// guard bands (Space), numbers to compute with, comparisons with the results of
+// kernel/ref, and loops over the variants that the process may run
+// (EachVariant, BenchVariants). The tests are in the packages of the kernels. A
+// test makes a space, computes in its slices, checks it, and compares:
 //
 //	func TestRelu(t *testing.T) {
 //		kerneltest.EachVariant(t, func(t *testing.T, v *kernel.Variant) {
@@ -13,9 +15,11 @@
 //		})
 //	}
 //
-// Every variant (portable, and each level of assembly that the process may run) passes all tests. Sizes are chosen so that every remainder
-// of a vector's width occurs. Where a kernel allows it, tests run again with the output in an operand's bytes. Random data is seeded, so a
-// failure repeats.
+// Every variant (portable, and each level of assembly that the process may run)
+// passes all tests. Sizes are chosen so that every remainder of a vector's
+// width occurs. Where a kernel allows it, tests run again with the output in an
+// operand's bytes. Random data is seeded, so a failure repeats.
 //
-// Memory of a space is on the Go heap and ends with it. A space is for one goroutine.
+// Memory of a space is on the Go heap and ends with it. A space is for one
+// goroutine.
 package kerneltest

@@ -23,7 +23,8 @@ const (
 	InPlaceResidual              // in the result's memory
 )
 
-// RefEpilogue returns an epilogue as package ref computes it, with a factor of the bias.
+// RefEpilogue returns an epilogue as package ref computes it, with a factor of
+// the bias.
 func RefEpilogue(e gemm.Epilogue, beta float32) ref.Epilogue {
 	r := ref.Epilogue{Bias: BiasNames[e.Bias], Beta: float64(beta), ActA: float64(e.Act.A), ActB: float64(e.Act.B)}
 	if e.Act.Op != kernel.Identity {

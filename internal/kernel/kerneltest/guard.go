@@ -6,7 +6,8 @@ import (
 	"unsafe"
 )
 
-// guardBytes surround every slice on both sides; canary is their value, and the value of an output before the kernel runs.
+// guardBytes surround every slice on both sides; canary is their value, and the
+// value of an output before the kernel runs.
 const (
 	guardBytes = 96
 	canary     = 0xa5
@@ -31,19 +32,22 @@ func NewSpace(t testing.TB) *Space {
 	return &Space{t: t}
 }
 
-// alloc returns n elements between guards. Consecutive slices start at different places relative to a vector, but always on an element.
+// alloc returns n elements between guards. Consecutive slices start at
+// different places relative to a vector, but always on an element.
 func alloc[T any](s *Space, name string, n int) ([]T, *guarded) {
 	var zero T
 	return allocAt[T](s, name, n, func(uintptr) int { return len(s.bufs) % 4 * int(unsafe.Sizeof(zero)) })
 }
 
-// OutAligned is out at a multiple of a cache line, as results have that are written past the caches vector by vector.
+// OutAligned is out at a multiple of a cache line, as results have that are
+// written past the caches vector by vector.
 func OutAligned[T any](s *Space, name string, n int) []T {
 	p, _ := allocAt[T](s, name, n, func(at uintptr) int { return int(-at & 63) })
 	return p
 }
 
-// allocAt is alloc with the data as many bytes behind an address as shift says of it.
+// allocAt is alloc with the data as many bytes behind an address as shift says
+// of it.
 func allocAt[T any](s *Space, name string, n int, shift func(at uintptr) int) ([]T, *guarded) {
 	var zero T
 	size := int(unsafe.Sizeof(zero))
@@ -54,7 +58,8 @@ func allocAt[T any](s *Space, name string, n int, shift func(at uintptr) int) ([
 	}
 	from := guardBytes + shift(uintptr(unsafe.Pointer(&whole[guardBytes])))
 	s.bufs = append(s.bufs, guarded{name: name, whole: whole, from: from, to: from + n*size})
-	// The capacity ends with the data: a portable kernel that reaches beyond it panics, an assembly one hits the guard.
+	// The capacity ends with the data: a portable kernel that reaches beyond it
+	// panics, an assembly one hits the guard.
 	return unsafe.Slice((*T)(unsafe.Pointer(&whole[from])), n)[:n:n], &s.bufs[len(s.bufs)-1]
 }
 

@@ -7,7 +7,8 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/machine"
 )
 
-// EachVariant runs a test with every variant that this process may run, as a subtest of its name.
+// EachVariant runs a test with every variant that this process may run, as a
+// subtest of its name.
 func EachVariant(t *testing.T, run func(t *testing.T, v *kernel.Variant)) {
 	for _, v := range machine.Variants() {
 		t.Run(v.Name, With(v, run))

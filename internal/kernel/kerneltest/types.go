@@ -25,7 +25,8 @@ func ToHalf(dt dtype.DType, f float32) uint16 {
 	return uint16(dtype.BFloat16FromFloat32(f))
 }
 
-// CastSource returns the bytes of at least n elements of a type, with every pattern of the narrow ones among them.
+// CastSource returns the bytes of at least n elements of a type, with every
+// pattern of the narrow ones among them.
 func CastSource(t *testing.T, dt dtype.DType, n int) []byte {
 	t.Helper()
 	size, err := dt.ByteLen(n)
@@ -89,7 +90,8 @@ func CastSlice(s *Space, name string, dt dtype.DType, b []byte, input bool) []by
 	return place(p, g)
 }
 
-// castEdges are floats around every limit: ends of the integer types, midpoints of narrower floats and their neighbours.
+// castEdges are floats around every limit: ends of the integer types, midpoints
+// of narrower floats and their neighbours.
 func castEdges() []float64 {
 	e := F64s(Specials)
 	for _, v := range []float64{0.9, 1.9, 127.9, 128, 255, 256, 32768, 65504, 65519.999, 65520, 2147483647, 2147483648, 4294967295, 4294967296,

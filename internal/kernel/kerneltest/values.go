@@ -25,8 +25,9 @@ func Uniform(r *rand.Rand, n int) []float32 {
 	return x
 }
 
-// Small returns n integers in [-3, 3]: sums of their products are exact in float32, so that results can be compared bit by bit however a
-// kernel orders its additions.
+// Small returns n integers in [-3, 3]: sums of their products are exact in
+// float32, so that results can be compared bit by bit however a kernel orders
+// its additions.
 func Small(r *rand.Rand, n int) []float32 {
 	x := make([]float32, n)
 	for i := range x {
@@ -61,13 +62,15 @@ func ulp(want float64) float64 {
 	return math.Ldexp(1, max(exp-24, -149))
 }
 
-// SameValue reports whether got is want rounded to float32, give or take some units in the last place. NaN equals NaN.
+// SameValue reports whether got is want rounded to float32, give or take some
+// units in the last place. NaN equals NaN.
 func SameValue(got float32, want, ulps float64) bool {
 	switch {
 	case math.IsNaN(want) || got != got:
 		return math.IsNaN(want) && got != got
 	case math.IsInf(float64(got), 0):
-		// A result that rounds beyond the largest number may be off the other way.
+		// A result that rounds beyond the largest number may be off the other
+		// way.
 		return math.Abs(want) > math.MaxFloat32*(1-ulps*0x1p-24) && (want > 0) == (got > 0)
 	case math.Abs(want) > math.MaxFloat32*(1+ulps*0x1p-24):
 		return false
@@ -88,7 +91,8 @@ func WantValues(t testing.TB, got []float32, want []float64, ulps float64) {
 	}
 }
 
-// WantNear compares with an error relative to the magnitude of the largest expected element: for results whose terms cancel.
+// WantNear compares with an error relative to the magnitude of the largest
+// expected element: for results whose terms cancel.
 func WantNear(t testing.TB, got []float32, want []float64, rel float64) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -150,7 +154,8 @@ func BroadcastStrides(shape, to []int) []int {
 	return s
 }
 
-// InRanges runs f over 0..n in ranges of odd sizes, last range first: the split must not matter.
+// InRanges runs f over 0..n in ranges of odd sizes, last range first: the split
+// must not matter.
 func InRanges(n int, f func(lo, hi int)) {
 	for hi := n; hi > 0; {
 		lo := max(0, hi-1-hi%13)
@@ -159,7 +164,8 @@ func InRanges(n int, f func(lo, hi int)) {
 	}
 }
 
-// IntEdges returns pairs of the numbers at the ends of T, small ones, and random ones.
+// IntEdges returns pairs of the numbers at the ends of T, small ones, and
+// random ones.
 func IntEdges[T kernel.Integer]() []T {
 	r := NewRand(6)
 	var zero T
@@ -196,7 +202,8 @@ func WantClose(t *testing.T, got []float32, want []float64, abs float64) {
 // Narrowed returns the numbers as int32.
 func Narrowed(x []int64) []int32 { return ref.Map(x, func(v int64) int32 { return int32(v) }) }
 
-// Cycle repeats values in an order in which every one meets many others at the same place of another row.
+// Cycle repeats values in an order in which every one meets many others at the
+// same place of another row.
 func Cycle[T any](values []T) func(n, from int) []T {
 	return func(n, from int) []T {
 		x := make([]T, n)
@@ -216,12 +223,14 @@ func Words[W any](n, first int) []W {
 	return w
 }
 
-// Poison fills scratch before each tile: a tile must not lean on what an earlier one left.
+// Poison fills scratch before each tile: a tile must not lean on what an
+// earlier one left.
 func Poison(scratch []float32) {
 	for i := range scratch {
 		scratch[i] = float32(math.NaN())
 	}
 }
 
-// LongRow is longer than what any variant takes in one go, and ends in the middle of a vector.
+// LongRow is longer than what any variant takes in one go, and ends in the
+// middle of a vector.
 const LongRow = 40_007

@@ -13,8 +13,8 @@ import (
 // tiers are those that kernels are written for.
 var tiers = []cpu.Tier{cpu.Portable, cpu.AVX2, cpu.AVX512}
 
-// TestEveryTierIsTested looks for a variant that the machine runs and that EachVariant does not have, and skips those that this process may
-// not run.
+// TestEveryTierIsTested looks for a variant that the machine runs and that
+// EachVariant does not have, and skips those that this process may not run.
 func TestEveryTierIsTested(t *testing.T) {
 	variants := machine.Variants()
 	for _, tier := range tiers {
@@ -34,8 +34,8 @@ func TestEveryTierIsTested(t *testing.T) {
 	}
 }
 
-// TestSideBySide prepares a product with every variant before it computes any, and then all at once: what one has prepared is not touched
-// by the others.
+// TestSideBySide prepares a product with every variant before it computes any,
+// and then all at once: what one has prepared is not touched by the others.
 func TestSideBySide(t *testing.T) {
 	const m, n, k = 37, 75, 300
 	a, b := make([]float32, m*k), make([]float32, k*n)

@@ -20,7 +20,8 @@ func TestBest(t *testing.T) {
 	}
 }
 
-// TestLoopsThatGoTogether looks for loops of which a variant has some without the others that kernels use with them.
+// TestLoopsThatGoTogether looks for loops of which a variant has some without
+// the others that kernels use with them.
 func TestLoopsThatGoTogether(t *testing.T) {
 	for _, v := range machine.Variants() {
 		r, e, g, b, c := &v.Rows, &v.Elements, &v.Gemm, &v.Bytes, &v.Conv

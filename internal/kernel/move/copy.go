@@ -8,8 +8,10 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel"
 )
 
-// Copy moves the elements of an N-d block between two strided places: transpose, slice (steps of either sign), expand, tile, and the
-// pieces of concat and split are all forms of it (copy_forms.go). dst and src do not overlap.
+// Copy moves the elements of an N-d block between two strided places:
+// transpose, slice (steps of either sign), expand, tile, and the pieces of
+// concat and split are all forms of it (copy_forms.go). dst and src do not
+// overlap.
 type Copy struct {
 	elem  int
 	nest  kernel.Nest // operands dst, src; in the blocked form the axes outside the block
@@ -18,7 +20,8 @@ type Copy struct {
 	group int // blocks per tile
 }
 
-// copyBlock is the two innermost axes of a transposing copy: along p src is contiguous, along q dst is. np is 0 in the plain form.
+// copyBlock is the two innermost axes of a transposing copy: along p src is
+// contiguous, along q dst is. np is 0 in the plain form.
 type copyBlock struct {
 	np, nq     int
 	dstP, srcQ int // the other stride of each axis
@@ -26,15 +29,17 @@ type copyBlock struct {
 	qBlocks    int
 }
 
-// The size of a tile of the blocked form, and the side of the squares in which it is copied: a cache line of float32.
+// The size of a tile of the blocked form, and the side of the squares in which
+// it is copied: a cache line of float32.
 const (
 	copyBlockP = 64
 	copyBlockQ = 256
 	copySquare = 16
 )
 
-// Prepare describes the block by its size and, for each side, where its first element lies and its strides, all in elements. A copy may be
-// prepared again, in any form.
+// Prepare describes the block by its size and, for each side, where its first
+// element lies and its strides, all in elements. A copy may be prepared again,
+// in any form.
 func (c *Copy) Prepare(elemBytes int, size []int, dstOffset int, dstStride []int, srcOffset int, srcStride []int) {
 	*c = Copy{elem: elemBytes, nest: c.nest}
 	var buf [kernel.MaxRank]kernel.NestAxis
@@ -44,7 +49,8 @@ func (c *Copy) Prepare(elemBytes int, size []int, dstOffset int, dstStride []int
 			axes = append(axes, kernel.NestAxis{Size: n, Stride: [kernel.MaxOperands]int{dstStride[i], srcStride[i]}})
 		}
 	}
-	// Elements may be copied in any order: that of dst writes whole cache lines.
+	// Elements may be copied in any order: that of dst writes whole cache
+	// lines.
 	slices.SortStableFunc(axes, func(a, b kernel.NestAxis) int { return abs(b.Stride[0]) - abs(a.Stride[0]) })
 	c.setNest(axes, dstOffset, srcOffset)
 	c.findBlock(dstOffset, srcOffset)
@@ -61,7 +67,8 @@ func (c *Copy) setNest(axes []kernel.NestAxis, dstOffset, srcOffset int) {
 	c.nest.SetBase(1, srcOffset)
 }
 
-// findBlock puts the copy into its blocked form if dst and src are contiguous along different axes.
+// findBlock puts the copy into its blocked form if dst and src are contiguous
+// along different axes.
 func (c *Copy) findBlock(dstOffset, srcOffset int) {
 	var buf [kernel.MaxRank]kernel.NestAxis
 	axes := append(buf[:0], c.nest.Axes...)
@@ -195,7 +202,8 @@ func copyStrided[W kernel.Word](v *kernel.Variant, dst, src []W, at, step int) {
 	}
 }
 
-// transposed transposes a block if there is a loop for its elements, and it is large enough.
+// transposed transposes a block if there is a loop for its elements, and it is
+// large enough.
 func transposed[W kernel.Word](v *kernel.Variant, dst []W, dstP int, src []W, from, srcQ, np, nq int) bool {
 	e := &v.Elements
 	switch d := any(dst).(type) {
@@ -209,7 +217,8 @@ func transposed[W kernel.Word](v *kernel.Variant, dst []W, dstP int, src []W, fr
 	return false
 }
 
-// transposeSquares transposes what squares cover. The last ones overlap those before them, so that a block of at least a square has no edges.
+// transposeSquares transposes what squares cover. The last ones overlap those
+// before them, so that a block of at least a square has no edges.
 func transposeSquares[W kernel.Word](f func(n int, dst, src *W, dstStep, srcStep int), side int, dst []W, dstP int, src []W, from, srcQ, np, nq int) bool {
 	if np < side || nq < side {
 		return false
@@ -227,7 +236,8 @@ func transposeSquares[W kernel.Word](f func(n int, dst, src *W, dstStep, srcStep
 	return true
 }
 
-// copySquares copies the block that starts at (p0, q0). srcQ may be negative, so src is indexed from its base.
+// copySquares copies the block that starts at (p0, q0). srcQ may be negative,
+// so src is indexed from its base.
 func copySquares[W kernel.Word](v *kernel.Variant, b *copyBlock, p0, q0 int, dst, src []W, base int) {
 	pEnd, qEnd := min(p0+copyBlockP, b.np), min(q0+copyBlockQ, b.nq)
 	if transposed(v, dst[p0*b.dstP+q0:], b.dstP, src, base+p0+q0*b.srcQ, b.srcQ, pEnd-p0, qEnd-q0) {
@@ -259,7 +269,8 @@ func copySquares[W kernel.Word](v *kernel.Variant, b *copyBlock, p0, q0 int, dst
 	}
 }
 
-// takeApart copies np elements that alternate, as the colours of an image do, into rows of n.
+// takeApart copies np elements that alternate, as the colours of an image do,
+// into rows of n.
 func takeApart[W kernel.Word](dst []W, dstP int, src []W, np, n int) {
 	src = src[:n*np]
 	if np == 3 {
@@ -278,7 +289,8 @@ func takeApart[W kernel.Word](dst []W, dstP int, src []W, np, n int) {
 	}
 }
 
-// putTogether lets nq rows of n elements alternate. The rows are srcQ apart, in either direction.
+// putTogether lets nq rows of n elements alternate. The rows are srcQ apart, in
+// either direction.
 func putTogether[W kernel.Word](dst, src []W, from, srcQ, n, nq int) {
 	dst = dst[:n*nq]
 	if nq == 3 {
@@ -296,8 +308,9 @@ func putTogether[W kernel.Word](dst, src []W, from, srcQ, n, nq int) {
 	}
 }
 
-// transposeSquare goes through a buffer, so that every cache line of src and dst is touched once: with strides that are powers of two the
-// lines of a square compete for the same places in the cache.
+// transposeSquare goes through a buffer, so that every cache line of src and
+// dst is touched once: with strides that are powers of two the lines of a
+// square compete for the same places in the cache.
 func transposeSquare[W kernel.Word](dst []W, dstP int, src []W, from, srcQ, np, nq int) {
 	var square [copySquare * copySquare]W
 	for q := range nq {

@@ -2,7 +2,8 @@ package move
 
 import "github.com/tenure-go/tenure/internal/kernel"
 
-// PrepareTranspose makes axis i of dst axis perm[i] of src, which has the given shape. Both are contiguous.
+// PrepareTranspose makes axis i of dst axis perm[i] of src, which has the given
+// shape. Both are contiguous.
 func (c *Copy) PrepareTranspose(elemBytes int, shape, perm []int) {
 	var buf [4][kernel.MaxRank]int
 	strides := kernel.RowMajorIn(buf[0][:], shape)
@@ -13,7 +14,8 @@ func (c *Copy) PrepareTranspose(elemBytes int, shape, perm []int) {
 	c.Prepare(elemBytes, size, 0, kernel.RowMajorIn(buf[3][:], size), 0, src)
 }
 
-// PrepareSlice takes count[i] elements of axis i from start[i] on, step[i] (not 0, of either sign) apart. Both sides are contiguous.
+// PrepareSlice takes count[i] elements of axis i from start[i] on, step[i] (not
+// 0, of either sign) apart. Both sides are contiguous.
 func (c *Copy) PrepareSlice(elemBytes int, shape, start, step, count []int) {
 	var buf [2][kernel.MaxRank]int
 	src := kernel.RowMajorIn(buf[0][:], shape)
@@ -25,7 +27,8 @@ func (c *Copy) PrepareSlice(elemBytes int, shape, start, step, count []int) {
 	c.Prepare(elemBytes, count, 0, kernel.RowMajorIn(buf[1][:], count), offset, src)
 }
 
-// PrepareExpand repeats src, whose shape is aligned with the end of to, along the axes where its size is 1 and along those it lacks.
+// PrepareExpand repeats src, whose shape is aligned with the end of to, along
+// the axes where its size is 1 and along those it lacks.
 func (c *Copy) PrepareExpand(elemBytes int, shape, to []int) {
 	var buf [3][kernel.MaxRank]int
 	strides := kernel.RowMajorIn(buf[0][:], shape)
@@ -52,23 +55,24 @@ func (c *Copy) PrepareTile(elemBytes int, shape, repeats []int) {
 	c.Prepare(elemBytes, size, 0, kernel.RowMajorIn(buf[3][:], size), 0, src)
 }
 
-// PrepareInsert writes a contiguous src as positions [start, start+count) of one axis of dst, which has the given shape: a piece of a
-// concatenation.
+// PrepareInsert writes a contiguous src as positions [start, start+count) of
+// one axis of dst, which has the given shape: a piece of a concatenation.
 func (c *Copy) PrepareInsert(elemBytes int, shape []int, axis, start, count int) {
 	var buf [3][kernel.MaxRank]int
 	size, strides := pieceOf(&buf, shape, axis, count)
 	c.Prepare(elemBytes, size, start*strides[axis], strides, 0, kernel.RowMajorIn(buf[2][:], size))
 }
 
-// PrepareExtract reads positions [start, start+count) of one axis of src, which has the given shape, into a contiguous dst: a piece of a
-// split.
+// PrepareExtract reads positions [start, start+count) of one axis of src, which
+// has the given shape, into a contiguous dst: a piece of a split.
 func (c *Copy) PrepareExtract(elemBytes int, shape []int, axis, start, count int) {
 	var buf [3][kernel.MaxRank]int
 	size, strides := pieceOf(&buf, shape, axis, count)
 	c.Prepare(elemBytes, size, 0, kernel.RowMajorIn(buf[2][:], size), start*strides[axis], strides)
 }
 
-// pieceOf returns the sizes of a piece and the strides of the whole, in the first two of buf where they suffice.
+// pieceOf returns the sizes of a piece and the strides of the whole, in the
+// first two of buf where they suffice.
 func pieceOf(buf *[3][kernel.MaxRank]int, shape []int, axis, count int) (size, strides []int) {
 	size = append(buf[0][:0], shape...)
 	size[axis] = count

@@ -33,7 +33,8 @@ func permutations[W comparable](t *testing.T, v *kernel.Variant) {
 	}
 }
 
-// permuteInPlace puts x in another order in its own bytes, where that takes little scratch.
+// permuteInPlace puts x in another order in its own bytes, where that takes
+// little scratch.
 func permuteInPlace[W comparable](t *testing.T, v *kernel.Variant, shape, perm []int, x, want []W) {
 	t.Helper()
 	var p move.Permute
@@ -175,7 +176,8 @@ func concatSplit[W comparable](t *testing.T, v *kernel.Variant, axis int) {
 	s.Check()
 }
 
-// transposed writes a transposed block into the middle of a larger matrix, with the source read backwards along one axis.
+// transposed writes a transposed block into the middle of a larger matrix, with
+// the source read backwards along one axis.
 func transposed[W comparable](t *testing.T, v *kernel.Variant) {
 	t.Helper()
 	const rows, cols, wide = 37, 45, 60

@@ -13,7 +13,8 @@ func NonZeroCount(v *kernel.Variant, dt dtype.DType, src []byte) int {
 	return count
 }
 
-// NonZero writes the coordinates of the elements that are not zero: dst is [len(shape), count], in row-major order of the elements.
+// NonZero writes the coordinates of the elements that are not zero: dst is
+// [len(shape), count], in row-major order of the elements.
 func NonZero(v *kernel.Variant, dt dtype.DType, dst []int64, src []byte, shape []int) {
 	if len(shape) == 0 {
 		return

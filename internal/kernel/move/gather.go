@@ -2,7 +2,8 @@ package move
 
 import "github.com/tenure-go/tenure/internal/kernel"
 
-// OutOfRange returns the position of the first index that is outside [-n, n), or -1. Gather and scatter kernels take checked indices.
+// OutOfRange returns the position of the first index that is outside [-n, n),
+// or -1. Gather and scatter kernels take checked indices.
 func OutOfRange[I kernel.Index](indices []I, n int) int {
 	for i, x := range indices {
 		if uint(int(x)+n) >= 2*uint(n) {
@@ -67,7 +68,8 @@ func Gather[I kernel.Index](s *GatherSpec, t int, dst, src []byte, indices []I) 
 	}
 }
 
-// gatherWords is the case where a call of copy per row would be most of the work.
+// gatherWords is the case where a call of copy per row would be most of the
+// work.
 func gatherWords[W kernel.Word, I kernel.Index](s *GatherSpec, lo, hi int, dst, src []W, indices []I) {
 	for r := lo; r < hi; {
 		outer, first := r/s.Count, r%s.Count
@@ -81,8 +83,9 @@ func gatherWords[W kernel.Word, I kernel.Index](s *GatherSpec, lo, hi int, dst, 
 	}
 }
 
-// GatherElementsSpec is a lookup of single elements: dst has the shape of the indices, and each element comes from its own place in src
-// but for the axis, where the index says.
+// GatherElementsSpec is a lookup of single elements: dst has the shape of the
+// indices, and each element comes from its own place in src but for the axis,
+// where the index says.
 type GatherElementsSpec struct {
 	elem int
 	nest kernel.Nest // operands dst and indices (contiguous), src
@@ -90,7 +93,8 @@ type GatherElementsSpec struct {
 	step int
 }
 
-// Prepare takes the shapes of src and of the indices; the indices may be smaller along the other axes.
+// Prepare takes the shapes of src and of the indices; the indices may be
+// smaller along the other axes.
 func (s *GatherElementsSpec) Prepare(elemBytes int, shape, indexShape []int, axis int) {
 	var buf [2][kernel.MaxRank]int
 	strides := kernel.RowMajorIn(buf[0][:], shape)
@@ -132,8 +136,9 @@ func gatherElements[W kernel.Word, I kernel.Index](s *GatherElementsSpec, t int,
 	}
 }
 
-// TuplesSpec addresses slices of a tensor by tuples of indices into its leading axes: what GatherND and ScatterND share. The first
-// batchDims axes of tensor and indices are walked together.
+// TuplesSpec addresses slices of a tensor by tuples of indices into its leading
+// axes: what GatherND and ScatterND share. The first batchDims axes of tensor
+// and indices are walked together.
 type TuplesSpec struct {
 	perBatch    int   // tuples of one batch
 	tuples      int   // of all batches
@@ -143,7 +148,8 @@ type TuplesSpec struct {
 	slice       int   // elements
 }
 
-// Prepare takes the shape of the tensor and of the indices, whose last axis is the tuple.
+// Prepare takes the shape of the tensor and of the indices, whose last axis is
+// the tuple.
 func (s *TuplesSpec) Prepare(shape, indexShape []int, batchDims int) {
 	last := len(indexShape) - 1
 	k := indexShape[last]

@@ -5,7 +5,8 @@ import "github.com/tenure-go/tenure/internal/kernel"
 // Fill repeats one element over dst.
 func Fill(dst, element []byte) { fillBytes(dst, element) }
 
-// fillBytes doubles the filled part, so that copies of growing size do the work.
+// fillBytes doubles the filled part, so that copies of growing size do the
+// work.
 func fillBytes(dst, element []byte) {
 	if len(dst) == 0 {
 		return
@@ -19,17 +20,20 @@ func fillBytes(dst, element []byte) {
 	}
 }
 
-// Range computes dst[i] = start + (first+i)*step: first is the number of dst's first element in the whole range.
+// Range computes dst[i] = start + (first+i)*step: first is the number of dst's
+// first element in the whole range.
 func Range[T kernel.Number](dst []T, start, step T, first int) {
 	for i := range dst {
 		dst[i] = start + T(first+i)*step
 	}
 }
 
-// OneHotSpec sets, for each index, one of Depth positions: dst is [Outer, Depth, Inner], the indices are [Outer, Inner].
+// OneHotSpec sets, for each index, one of Depth positions: dst is [Outer,
+// Depth, Inner], the indices are [Outer, Inner].
 type OneHotSpec struct{ Outer, Depth, Inner int }
 
-// OneHot writes on at the place of each index and off everywhere else; for an index outside [-Depth, Depth), off only. values holds off and on.
+// OneHot writes on at the place of each index and off everywhere else; for an
+// index outside [-Depth, Depth), off only. values holds off and on.
 func OneHot(s OneHotSpec, elemBytes int, dst []byte, indices []int64, values []byte) {
 	off, on := values[:elemBytes], values[elemBytes:2*elemBytes]
 	fillBytes(dst, off)
@@ -46,7 +50,8 @@ func OneHot(s OneHotSpec, elemBytes int, dst []byte, indices []int64, values []b
 	}
 }
 
-// TriluSpec keeps the part of each matrix on one side of the K-th diagonal and sets the rest to zero.
+// TriluSpec keeps the part of each matrix on one side of the K-th diagonal and
+// sets the rest to zero.
 type TriluSpec struct {
 	Batch, Rows, Cols int
 	K                 int // 0 is the main diagonal, positive ones lie above it
@@ -62,7 +67,8 @@ func Trilu(s *TriluSpec, t, elemBytes int, dst, src []byte) {
 	for r := range s.Rows {
 		at := (t*s.Rows + r) * row
 		d, x := dst[at:at+row], src[at:at+row]
-		// Columns from the diagonal on are the upper part, those up to and with it the lower.
+		// Columns from the diagonal on are the upper part, those up to and with
+		// it the lower.
 		cut := r + s.K
 		if !s.Upper {
 			cut++

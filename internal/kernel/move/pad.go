@@ -21,8 +21,9 @@ var padNames = [numPad]string{"constant", "reflect", "edge", "wrap"}
 
 func (m PadMode) String() string { return padNames[m] }
 
-// Pad surrounds a contiguous tensor by padding, or crops it where a pad is negative. Per axis a table holds the source index of each
-// output index, so that all modes, on any axes, are one copy.
+// Pad surrounds a contiguous tensor by padding, or crops it where a pad is
+// negative. Per axis a table holds the source index of each output index, so
+// that all modes, on any axes, are one copy.
 type Pad struct {
 	elem   int // bytes of the element of the innermost axis kept: trailing axes without padding are part of it
 	axes   []padAxis
@@ -37,11 +38,12 @@ type padAxis struct {
 	stride int   // of src, in elements
 }
 
-// padRun is a piece of an output row: n elements from source index from on, each equal (step 0) or following the last (step 1);
-// constant if from is -1.
+// padRun is a piece of an output row: n elements from source index from on,
+// each equal (step 0) or following the last (step 1); constant if from is -1.
 type padRun struct{ at, from, n, step int }
 
-// Prepare takes the source's shape and, per axis, how many elements to put before and after.
+// Prepare takes the source's shape and, per axis, how many elements to put
+// before and after.
 func (p *Pad) Prepare(elemBytes int, shape, before, after []int, mode PadMode) {
 	*p = Pad{elem: elemBytes, outer: 1, axes: p.axes[:0], inner: p.inner[:0]}
 	rank := len(shape)
@@ -67,15 +69,17 @@ func (p *Pad) Prepare(elemBytes int, shape, before, after []int, mode PadMode) {
 	p.group = max(1, 4*kernel.RangeElements/max(1, p.rowLen*p.elem))
 }
 
-// nextAxis is one more axis, with the table that it had when p was prepared before.
+// nextAxis is one more axis, with the table that it had when p was prepared
+// before.
 func (p *Pad) nextAxis() *padAxis {
 	n := len(p.axes)
 	p.axes = slices.Grow(p.axes, 1)[:n+1]
 	return &p.axes[n]
 }
 
-// padTable appends the source index of each output index to from, which is empty. Elements that negative pads remove do not exist for the
-// mode either: it repeats the rest.
+// padTable appends the source index of each output index to from, which is
+// empty. Elements that negative pads remove do not exist for the mode either:
+// it repeats the rest.
 func padTable(from []int, n, before, after int, mode PadMode) []int {
 	size := max(0, before+n+after)
 	from = slices.Grow(from, size)[:size]
@@ -146,7 +150,8 @@ func (p *Pad) Tiles() int {
 	return kernel.CeilDiv(p.outer, p.group)
 }
 
-// Tile writes part t. constant is one element of the tensor; it is not looked at in other modes.
+// Tile writes part t. constant is one element of the tensor; it is not looked
+// at in other modes.
 func (p *Pad) Tile(t int, dst, src, constant []byte) {
 	for row := t * p.group; row < min((t+1)*p.group, p.outer); row++ {
 		d := dst[row*p.rowLen*p.elem:][:p.rowLen*p.elem]
@@ -158,7 +163,8 @@ func (p *Pad) Tile(t int, dst, src, constant []byte) {
 	}
 }
 
-// source is the first element of the row of src that goes to an output row; -1 if that row is constant.
+// source is the first element of the row of src that goes to an output row; -1
+// if that row is constant.
 func (p *Pad) source(row int) int {
 	at := 0
 	for i := len(p.axes) - 2; i >= 0; i-- {

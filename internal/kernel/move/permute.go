@@ -8,10 +8,13 @@ const MostPermuteBytes = 64 << 10
 // permutePiece is how much of a unit moves at a time.
 const permutePiece = 4 << 10
 
-// Permute puts the axes of a contiguous tensor in another order, within its own bytes and with little scratch.
+// Permute puts the axes of a contiguous tensor in another order, within its own
+// bytes and with little scratch.
 //
-// First the last axis stays in its place, and so does every unit of elements that stay together: units follow each other around the
-// cycles of the permutation. Then, where the last axis is to stand before others, each block of those is transposed through scratch.
+// First the last axis stays in its place, and so does every unit of elements
+// that stay together: units follow each other around the cycles of the
+// permutation. Then, where the last axis is to stand before others, each block
+// of those is transposed through scratch.
 type Permute struct {
 	unit    int // bytes
 	units   int
@@ -23,8 +26,9 @@ type Permute struct {
 	turn   Copy
 }
 
-// Prepare makes axis i of the result axis perm[i] of the operand, which has the given shape. It reports whether that takes no more
-// scratch than [MostPermuteBytes].
+// Prepare makes axis i of the result axis perm[i] of the operand, which has the
+// given shape. It reports whether that takes no more scratch than
+// [MostPermuteBytes].
 func (p *Permute) Prepare(elemBytes int, shape, perm []int) bool {
 	*p = Permute{unit: elemBytes, units: 1, sizes: p.sizes[:0], strides: p.strides[:0], turn: p.turn}
 	last, at := len(perm)-1, 0

@@ -1,12 +1,14 @@
 package move
 
-// Reverse turns the first elements of each sequence round: rows of Inner bytes lie in [Time, Batch], or in [Batch, Time].
+// Reverse turns the first elements of each sequence round: rows of Inner bytes
+// lie in [Time, Batch], or in [Batch, Time].
 type Reverse struct {
 	Time, Batch, Inner int
 	BatchFirst         bool
 }
 
-// ReverseRows computes rows [lo, hi); lengths has one number per sequence, from 0 to Time.
+// ReverseRows computes rows [lo, hi); lengths has one number per sequence, from
+// 0 to Time.
 func ReverseRows(r *Reverse, lo, hi int, dst, src []byte, lengths []int64) {
 	for row := lo; row < hi; row++ {
 		time, batch := row/r.Batch, row%r.Batch

@@ -6,8 +6,9 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/elementwise"
 )
 
-// ScatterOp says how an update meets the element it goes to. Updates are applied in the order of their indices, by one worker: two of
-// them may meet in one element.
+// ScatterOp says how an update meets the element it goes to. Updates are
+// applied in the order of their indices, by one worker: two of them may meet in
+// one element.
 type ScatterOp uint8
 
 const (
@@ -23,14 +24,16 @@ var scatterNames = [numScatter]string{"none", "add", "mul", "min", "max"}
 
 func (op ScatterOp) String() string { return scatterNames[op] }
 
-// ScatterElementsSpec writes single elements: each update goes to its own place in dst but for the axis, where the index says.
+// ScatterElementsSpec writes single elements: each update goes to its own place
+// in dst but for the axis, where the index says.
 type ScatterElementsSpec struct {
 	nest kernel.Nest // operands updates and indices (contiguous), dst
 	axis int
 	step int
 }
 
-// Prepare takes the shapes of dst and of the indices; the indices may be smaller along the other axes.
+// Prepare takes the shapes of dst and of the indices; the indices may be
+// smaller along the other axes.
 func (s *ScatterElementsSpec) Prepare(shape, indexShape []int, axis int) {
 	var buf [2][kernel.MaxRank]int
 	strides := kernel.RowMajorIn(buf[0][:], shape)
@@ -91,7 +94,8 @@ func scatterElementsSet[I kernel.Index](s *ScatterElementsSpec, elemBytes int, d
 	}
 }
 
-// eachTarget calls f with the place in dst and the number of each update, in order.
+// eachTarget calls f with the place in dst and the number of each update, in
+// order.
 func eachTarget[I kernel.Index](s *ScatterElementsSpec, indices []I, f func(to, from int)) {
 	c := s.nest.Cursor(0, s.nest.Elements())
 	for c.Next() {
@@ -134,7 +138,8 @@ func combine[T kernel.Number](op ScatterOp, dst, updates []T) {
 	}
 }
 
-// combineHalf rounds after every update, so its result does not depend on which updates arrive in one call.
+// combineHalf rounds after every update, so its result does not depend on which
+// updates arrive in one call.
 func combineHalf(op ScatterOp, dt dtype.DType, dst, updates []uint16) {
 	var d, u [1]float32
 	for i := range updates {
@@ -145,7 +150,8 @@ func combineHalf(op ScatterOp, dt dtype.DType, dst, updates []uint16) {
 	}
 }
 
-// ScatterND applies all updates, one slice per tuple of indices, to dst, which holds the data. The spec has no batch dimensions.
+// ScatterND applies all updates, one slice per tuple of indices, to dst, which
+// holds the data. The spec has no batch dimensions.
 func ScatterND[I kernel.Index](s *TuplesSpec, op ScatterOp, dt dtype.DType, dst []byte, indices []I, updates []byte) {
 	if op == ScatterSet {
 		n := s.slice * dt.Size()

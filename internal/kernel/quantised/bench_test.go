@@ -11,7 +11,8 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/quantised"
 )
 
-// BenchmarkIntGemm multiplies unsigned bytes with signed ones: with a packed right matrix, and with one that changes.
+// BenchmarkIntGemm multiplies unsigned bytes with signed ones: with a packed
+// right matrix, and with one that changes.
 func BenchmarkIntGemm(b *testing.B) {
 	kerneltest.BenchVariants(b, func(b *testing.B, v *kernel.Variant) {
 		for _, c := range [][3]int{{128, 768, 768}, {512, 512, 512}, {1, 3072, 768}} {

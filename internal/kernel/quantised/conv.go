@@ -5,7 +5,8 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/conv"
 )
 
-// IntConv is the convolution of bytes x [Batch, Group*Channels, In...] by w [Group*Filters, Channels, Kernel...], each less its zero.
+// IntConv is the convolution of bytes x [Batch, Group*Channels, In...] by w
+// [Group*Filters, Channels, Kernel...], each less its zero.
 type IntConv struct {
 	Batch, Group, Channels, Filters int
 	In, Out, Kernel                 []int
@@ -34,7 +35,8 @@ func (c *IntConv) Prepare(v *kernel.Variant) {
 	c.places = max(1, kernel.PlainFlops/max(1, 2*c.Filters*c.Channels*c.taps))
 }
 
-// Tiles returns the number of tiles: each is some places of the output in one group.
+// Tiles returns the number of tiles: each is some places of the output in one
+// group.
 func (c *IntConv) Tiles() int {
 	if c.panels {
 		return c.Batch * c.Group * c.gemm.rowTiles * c.gemm.colTiles
@@ -50,8 +52,9 @@ func (c *IntConv) ScratchBytes() int {
 	return 4 * c.Channels * c.taps
 }
 
-// IntConvTile computes part t into an int32 result, or with r into the bytes of r's type. zeroX is one, zeroW one or one per filter; both
-// may be absent, and so may the bias, of one per filter.
+// IntConvTile computes part t into an int32 result, or with r into the bytes of
+// r's type. zeroX is one, zeroW one or one per filter; both may be absent, and
+// so may the bias, of one per filter.
 func IntConvTile[X, W Byte](c *IntConv, t int, dst []byte, x []X, w []W, zeroX, zeroW Numbers, bias []int32, r *Requant, scratch []int32) {
 	if c.panels {
 		c.panelTile(t, dst, kernel.BytesOf(x), kernel.BytesOf(w), zeroX, zeroW, bias, r, scratch)
@@ -81,7 +84,8 @@ func IntConvTile[X, W Byte](c *IntConv, t int, dst []byte, x []X, w []W, zeroX, 
 	}
 }
 
-// intWindow gathers the elements of the window at one place of the output, and returns their sum. Pads stand for zero.
+// intWindow gathers the elements of the window at one place of the output, and
+// returns their sum. Pads stand for zero.
 func intWindow[X Byte](c *IntConv, window []int32, x []X, place int, zero int32) (total int32) {
 	for tap := range c.taps {
 		at, inside := 0, true

@@ -5,9 +5,10 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/conv"
 )
 
-// Convolutions of bytes by the panels of bytegemm_panel.go. The filters are the left matrix, whose zeros go by rows, and the patches of
-// neighbouring positions the right one, so that results come as the planes that are wanted. A pad is the input's zero, from which nothing is
-// left when that is taken off.
+// Convolutions of bytes by the panels of bytegemm_panel.go. The filters are the
+// left matrix, whose zeros go by rows, and the patches of neighbouring
+// positions the right one, so that results come as the planes that are wanted.
+// A pad is the input's zero, from which nothing is left when that is taken off.
 
 // patchBytes bounds the patches of a part, and filterBytes its filters.
 const (
@@ -106,7 +107,8 @@ func (c *IntConv) panelTile(t int, dst, x, weights []byte, zeroX, zeroW Numbers,
 	}
 }
 
-// lessZeros subtracts from the sums the terms of the zeros of filters that have one each.
+// lessZeros subtracts from the sums the terms of the zeros of filters that have
+// one each.
 func (c *IntConv) lessZeros(w *byteWork, p *bytePart, zeroW Numbers) {
 	g := &c.gemm
 	totals := kernel.View[int32](w.panel[len(w.panel)-4*g.nr:])[:p.cols]
@@ -118,7 +120,8 @@ func (c *IntConv) lessZeros(w *byteWork, p *bytePart, zeroW Numbers) {
 	}
 }
 
-// filters computes the addend of each filter's sums, its bias less the term of the input's zero, and their factor.
+// filters computes the addend of each filter's sums, its bias less the term of
+// the input's zero, and their factor.
 func (c *IntConv) filters(f *filterWork, first int, totals []int32, zeroX, zeroW Numbers, bias []int32, r *Requant) {
 	g := &c.gemm
 	zx := g.zeroOfB(zeroX, 0)

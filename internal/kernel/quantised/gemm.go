@@ -2,7 +2,8 @@ package quantised
 
 import "github.com/tenure-go/tenure/internal/kernel"
 
-// IntGemm is C = (A - zeroA) * (B - zeroB) on bytes, alone or in batches; sums are int32 and wrap. The fields are those of PlainGemm.
+// IntGemm is C = (A - zeroA) * (B - zeroB) on bytes, alone or in batches; sums
+// are int32 and wrap. The fields are those of PlainGemm.
 type IntGemm struct {
 	M, N, K          int
 	Batch            []int
@@ -21,7 +22,8 @@ const (
 	byteCols = 256
 )
 
-// BytePanels reports whether PackB is worth it: whether the machine has kernels for panels of bytes.
+// BytePanels reports whether PackB is worth it: whether the machine has kernels
+// for panels of bytes.
 func BytePanels(v *kernel.Variant) bool { return v.Bytes.Width > 0 }
 
 // Prepare works out the tiles.
@@ -33,7 +35,8 @@ func (g *IntGemm) Prepare(v *kernel.Variant) {
 		return
 	}
 	g.layout()
-	// Parts of a row of tiles prepare A again, parts of a column pack B again, which costs more.
+	// Parts of a row of tiles prepare A again, parts of a column pack B again,
+	// which costs more.
 	g.rows, g.cols = byteRows, byteCols
 	if g.PackedB {
 		g.cols *= 4
@@ -81,8 +84,9 @@ func (g *IntGemm) ScratchBytes() int {
 	return n
 }
 
-// IntGemmTile computes part t into an int32 result, or with r into the bytes of r's type. The zeros are per row of A and per column of B,
-// or one, or absent. scratch holds at least ScratchBytes.
+// IntGemmTile computes part t into an int32 result, or with r into the bytes of
+// r's type. The zeros are per row of A and per column of B, or one, or absent.
+// scratch holds at least ScratchBytes.
 func IntGemmTile[A, B Byte](g *IntGemm, t int, dst []byte, a []A, b []B, zeroA, zeroB Numbers, r *Requant, scratch []int32) {
 	if g.nr == 0 {
 		plainTile(g, t, dst, a, b, zeroA, zeroB, r, scratch)

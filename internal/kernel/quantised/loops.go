@@ -2,7 +2,8 @@ package quantised
 
 import "github.com/tenure-go/tenure/internal/kernel"
 
-// quantizeRow divides numbers by a scale, rounds them to bytes between lo and hi and adds zero. It returns how many it has done.
+// quantizeRow divides numbers by a scale, rounds them to bytes between lo and
+// hi and adds zero. It returns how many it has done.
 func quantizeRow(v *kernel.Variant, dst []byte, x []float32, scale float32, lo, hi, zero float64) int {
 	n := len(x) / 8
 	if n > 0 {
@@ -27,7 +28,8 @@ func dequantizeRow(v *kernel.Variant, dst []float32, x []byte, signed bool, scal
 	return n * 8
 }
 
-// byteGroups packs as many whole groups of rows as lie in b, a panel's width of each, with the sums of the columns, and returns how many.
+// byteGroups packs as many whole groups of rows as lie in b, a panel's width of
+// each, with the sums of the columns, and returns how many.
 func byteGroups(v *kernel.Variant, panel, b []byte, ldb, depth int, flip byte, sums []int32) int {
 	if len(b) < v.Bytes.Width {
 		return 0
@@ -43,7 +45,8 @@ func byteGroups(v *kernel.Variant, panel, b []byte, ldb, depth int, flip byte, s
 	return depth
 }
 
-// narrowSums requantises sums, to each of which it adds a number, and returns how many it has done. The scale is finite.
+// narrowSums requantises sums, to each of which it adds a number, and returns
+// how many it has done. The scale is finite.
 func narrowSums(v *kernel.Variant, dst []byte, sums []int32, add int32, scale float32, lo, hi, zero float64) int {
 	if v.Bytes.Requant == nil {
 		return 0
@@ -56,8 +59,9 @@ func narrowSums(v *kernel.Variant, dst []byte, sums []int32, add int32, scale fl
 	return n * v.Bytes.Lanes
 }
 
-// bytePanel computes m rows of sums, nr <= v.Bytes.Width columns wide, of depth groups of unsigned A and signed B, with rows at from, ldfrom
-// apart, added. It cuts the rows into tiles of nearly equal height.
+// bytePanel computes m rows of sums, nr <= v.Bytes.Width columns wide, of depth
+// groups of unsigned A and signed B, with rows at from, ldfrom apart, added. It
+// cuts the rows into tiles of nearly equal height.
 func bytePanel(v *kernel.Variant, m, depth int, a []byte, lda int, b []byte, c []int32, ldc, nr int, from []int32, ldfrom int) {
 	if m == 0 {
 		return

@@ -7,9 +7,10 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel"
 )
 
-// A panel of bytes holds byteNR columns of B, byteStep rows of a column side by side, and behind them the sums of the columns. Its bytes
-// are signed: 128 less where those of B are not, and their zeros as well. Those of A are unsigned in the same way. Rows are filled up with
-// zeros, which add nothing.
+// A panel of bytes holds byteNR columns of B, byteStep rows of a column side by
+// side, and behind them the sums of the columns. Its bytes are signed: 128 less
+// where those of B are not, and their zeros as well. Those of A are unsigned in
+// the same way. Rows are filled up with zeros, which add nothing.
 
 // PackedBBytes is the size of what PackB writes.
 func (g *IntGemm) PackedBBytes(v *kernel.Variant) int {
@@ -27,7 +28,8 @@ func (g *IntGemm) PackB(v *kernel.Variant, dst, b []byte) {
 	}
 }
 
-// PackedLayout names what PackB makes: equal names, equal panels of equal matrices of the same type.
+// PackedLayout names what PackB makes: equal names, equal panels of equal
+// matrices of the same type.
 func (g *IntGemm) PackedLayout(v *kernel.Variant) string {
 	g.v = v
 	return fmt.Sprintf("%dx%d in panels of %d by %d", g.K, g.N, v.Bytes.Width, v.Bytes.Step)
@@ -53,7 +55,8 @@ func (g *IntGemm) flipB() byte {
 	return 0x80
 }
 
-// packPanel packs n columns. With spill the panel's other columns may hold bytes after those, whose sums are not read.
+// packPanel packs n columns. With spill the panel's other columns may hold
+// bytes after those, whose sums are not read.
 func (g *IntGemm) packPanel(dst, b []byte, col, n int, spill bool) {
 	size := g.panelBytes() - 4*g.nr
 	panel, sums := dst[:size], kernel.View[int32](dst[size:])
@@ -176,7 +179,8 @@ func (g *IntGemm) zeroOfB(zero Numbers, col int) int32 {
 // inPlace reports whether the kernels read rows of A where they lie.
 func (g *IntGemm) inPlace() bool { return g.v.Bytes.Step == 4 && !g.SignedA && g.K%4 == 0 }
 
-// needsTotals reports whether the term of the zeros in a sum depends on its row, too.
+// needsTotals reports whether the term of the zeros in a sum depends on its
+// row, too.
 func (g *IntGemm) needsTotals(zeroA, zeroB Numbers) bool {
 	return len(zeroA.Data) > 1 || len(zeroB.Data) > 1 || g.zeroOfB(zeroB, 0) != 0
 }
@@ -196,7 +200,8 @@ func (g *IntGemm) lessZeros(w *byteWork, p *bytePart, panel []byte, zeroA, zeroB
 	}
 }
 
-// rowOfA writes a row as the kernels want it, filled up with zeros, and returns its sum.
+// rowOfA writes a row as the kernels want it, filled up with zeros, and returns
+// its sum.
 func (g *IntGemm) rowOfA(dst, src []byte) (total int32) {
 	flip := uint64(0)
 	if g.SignedA {

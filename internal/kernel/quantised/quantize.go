@@ -9,14 +9,16 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/reduce"
 )
 
-// Quant is how numbers of Inner elements per index of an axis of size Axis share scales: Block indices along the axis have one, and
-// Blocked ones differ with the other axes, too. One scale for all is Axis 1 with everything inside.
+// Quant is how numbers of Inner elements per index of an axis of size Axis
+// share scales: Block indices along the axis have one, and Blocked ones differ
+// with the other axes, too. One scale for all is Axis 1 with everything inside.
 type Quant struct {
 	Axis, Inner, Block int
 	Blocked            bool
 }
 
-// at returns which scale element i has, and how many elements from i on share it.
+// at returns which scale element i has, and how many elements from i on share
+// it.
 func (q *Quant) at(i int) (scale, run int) {
 	in, a := i%q.Inner, i/q.Inner%q.Axis
 	left := min(q.Block-a%q.Block, q.Axis-a)
@@ -81,7 +83,8 @@ func (n Numbers) endByte(count int) {
 	}
 }
 
-// IntRange returns the smallest and the largest number of an integer type of up to 32 bits.
+// IntRange returns the smallest and the largest number of an integer type of up
+// to 32 bits.
 func IntRange(dt dtype.DType) (lo, hi float64) {
 	bits := dt.Bits()
 	if dt.IsSigned() {
@@ -90,7 +93,8 @@ func IntRange(dt dtype.DType) (lo, hi float64) {
 	return 0, math.Ldexp(1, bits) - 1
 }
 
-// saturate rounds to the nearest integer, halves to the even one, moves by zero and holds the result in a range. NaN is zero.
+// saturate rounds to the nearest integer, halves to the even one, moves by zero
+// and holds the result in a range. NaN is zero.
 func saturate(x float32, zero, lo, hi float64) int32 {
 	v := math.RoundToEven(float64(x)) + zero
 	if v != v {
@@ -156,8 +160,9 @@ func roundedQuotients(q *Quant, at0 int, x []float32, scale Numbers, dt dtype.DT
 	}
 }
 
-// Quantize computes elements [lo, hi) of dst = x / scale + zero, where lo is a multiple of 128; zero may be absent. Integers saturate,
-// floats do where asked to. The quotient has the precision of a float type: f32, f16 or bf16.
+// Quantize computes elements [lo, hi) of dst = x / scale + zero, where lo is a
+// multiple of 128; zero may be absent. Integers saturate, floats do where asked
+// to. The quotient has the precision of a float type: f32, f16 or bf16.
 func Quantize(v *kernel.Variant, q *Quant, lo, hi int, dst, x, scale, zero Numbers, precision dtype.DType, saturates bool) {
 	if precision == dtype.F32 && v.Bytes.Quantize != nil && x.DType == dtype.F32 && isByte(dst.DType) {
 		quantizeBytes(v, q, lo, hi, dst, x, scale, zero)
@@ -195,7 +200,8 @@ func Quantize(v *kernel.Variant, q *Quant, lo, hi int, dst, x, scale, zero Numbe
 	}
 }
 
-// Dequantize computes elements [lo, hi) of dst = (x - zero) * scale, where lo is a multiple of 128; zero may be absent.
+// Dequantize computes elements [lo, hi) of dst = (x - zero) * scale, where lo
+// is a multiple of 128; zero may be absent.
 func Dequantize(v *kernel.Variant, q *Quant, lo, hi int, dst, x, scale, zero Numbers) {
 	if v.Bytes.DequantizeU8 != nil && dst.DType == dtype.F32 && isByte(x.DType) {
 		dequantizeBytes(v, q, lo, hi, dst, x, scale, zero)
@@ -229,8 +235,9 @@ func DynamicScale(v *kernel.Variant, x []float32) (scale float32, zero uint8) {
 // Byte is the element type of the integer products.
 type Byte interface{ int8 | uint8 }
 
-// Requant is the operation after a product of integers: the sum times the two scales over the scale of the result, moved by Zero and
-// saturated. A scale of one element is that of all.
+// Requant is the operation after a product of integers: the sum times the two
+// scales over the scale of the result, moved by Zero and saturated. A scale of
+// one element is that of all.
 type Requant struct {
 	A, B, Y Numbers
 	Zero    Numbers
@@ -243,7 +250,8 @@ func one(n Numbers, i int) float64 {
 	return n.zeroAt(i)
 }
 
-// Narrow requantises n sums of each row, of which the i-th has a factor and something to be added.
+// Narrow requantises n sums of each row, of which the i-th has a factor and
+// something to be added.
 func (r *Requant) narrow(v *kernel.Variant, dst []byte, ldd int, sums []int32, lds, n int, f *filterWork) {
 	lo, hi := IntRange(r.Zero.DType)
 	zero := one(r.Zero, 0)

@@ -201,7 +201,8 @@ func intGemmCase[A, B quantised.Byte](t *testing.T, v *kernel.Variant, g quantis
 	}
 }
 
-// intConvWants are the results that the reference computed, by case: every variant is held against the same ones.
+// intConvWants are the results that the reference computed, by case: every
+// variant is held against the same ones.
 var intConvWants sync.Map
 
 func wantOfIntConv(key string, compute func() []float64) []float64 {

@@ -41,7 +41,8 @@ func argColumns[T kernel.Number](dst []int64, src []T, axis, inner int, smallest
 	}
 }
 
-// argRow looks for the extreme number first, and then for where it is. A NaN is one.
+// argRow looks for the extreme number first, and then for where it is. A NaN is
+// one.
 func argRow[T kernel.Number](v *kernel.Variant, row []T, smallest, last bool) int {
 	best := extreme(v, row, smallest)
 	if last {

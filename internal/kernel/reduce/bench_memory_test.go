@@ -9,8 +9,9 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/reduce"
 )
 
-// BenchmarkMemory measures kernels that memory bounds beside their bounds: a scale in place, a copy and a read of the same bytes. The
-// bandwidth counts the bytes that a kernel must read and write once.
+// BenchmarkMemory measures kernels that memory bounds beside their bounds: a
+// scale in place, a copy and a read of the same bytes. The bandwidth counts the
+// bytes that a kernel must read and write once.
 func BenchmarkMemory(b *testing.B) {
 	v := kerneltest.Best()
 	for _, size := range []struct {

@@ -5,8 +5,10 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/elementwise"
 )
 
-// Columns of float32 are reduced a block at a time, row by row: memory is read along its rows, and every row loop is one of the elementwise
-// ones. Sums of a few rows are taken in float32 and added up in float64, so that many rows do not lose their small numbers.
+// Columns of float32 are reduced a block at a time, row by row: memory is read
+// along its rows, and every row loop is one of the elementwise ones. Sums of a
+// few rows are taken in float32 and added up in float64, so that many rows do
+// not lose their small numbers.
 const (
 	columnBlock = 1 << 10
 	columnRows  = 8  // added up in float32
@@ -16,7 +18,8 @@ const (
 // ColumnScratch is the scratch of a worker of Columns, in float64s.
 const ColumnScratch = 2 * columnBlock
 
-// ByColumns reports whether Columns serves the reduction: products and squares under a root may leave the range of float32 on the way.
+// ByColumns reports whether Columns serves the reduction: products and squares
+// under a root may leave the range of float32 on the way.
 func (r *Reduction) ByColumns() bool {
 	switch r.Kind {
 	case Prod, LogSumExp, L2:

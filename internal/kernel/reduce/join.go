@@ -7,13 +7,15 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/elementwise"
 )
 
-// Sums and extremes of types other than float32 are rows joined to rows where results are neighbours in the operand, and otherwise rows
-// joined into one element: by a Loop, where they are long.
+// Sums and extremes of types other than float32 are rows joined to rows where
+// results are neighbours in the operand, and otherwise rows joined into one
+// element: by a Loop, where they are long.
 
 // leastTotal is the length from which a row goes through a Loop.
 const leastTotal = 256
 
-// joins tells which function of two operands the reduction is, if its rows can be joined in the type of the operand.
+// joins tells which function of two operands the reduction is, if its rows can
+// be joined in the type of the operand.
 func (r *Reduction) joins() (op kernel.BinaryOp, ok bool) {
 	switch r.Kind {
 	case Sum, Mean:
@@ -26,7 +28,8 @@ func (r *Reduction) joins() (op kernel.BinaryOp, ok bool) {
 	return 0, false
 }
 
-// Blocks of columns: as much as the first cache keeps, and of rows that long enough.
+// Blocks of columns: as much as the first cache keeps, and of rows that long
+// enough.
 const (
 	joinBlock = 2 << 10
 	wideJoin  = 1 << 10 // from here on rows are read along, and not across
@@ -56,7 +59,8 @@ func joinColumns[T kernel.Number](v *kernel.Variant, r *Reduction, op kernel.Bin
 	}
 }
 
-// crossLoop joins n rows, a stride apart, to as many elements of dst as it has a lane for, and returns their number.
+// crossLoop joins n rows, a stride apart, to as many elements of dst as it has
+// a lane for, and returns their number.
 func crossLoop[T kernel.Number](v *kernel.Variant, op kernel.BinaryOp, n, stride int, dst, src []T) int {
 	l := &v.Elements.Columns[kernel.Kind[T]()][op]
 	if l.Step == 0 || len(dst) < l.Step {
@@ -95,7 +99,8 @@ func joinRow[T kernel.Number](v *kernel.Variant, op kernel.BinaryOp, first T, x 
 	return joinChains(op, first, x)
 }
 
-// joinChains goes element by element, in four chains that the processor runs side by side.
+// joinChains goes element by element, in four chains that the processor runs
+// side by side.
 func joinChains[T kernel.Number](op kernel.BinaryOp, first T, x []T) T {
 	a, b, c, d := first, first, first, first
 	switch op {
@@ -135,8 +140,9 @@ func mean[T kernel.Number](r *Reduction, dst []T) {
 	}
 }
 
-// reduceByRows computes results [lo, hi) of sums and extremes, and reports whether it does: floats that are no neighbours in the operand
-// are for foldRuns.
+// reduceByRows computes results [lo, hi) of sums and extremes, and reports
+// whether it does: floats that are no neighbours in the operand are for
+// foldRuns.
 func reduceByRows[T kernel.Number](v *kernel.Variant, r *Reduction, lo, hi int, dst, src []T) bool {
 	op, ok := r.joins()
 	if !ok {

@@ -63,8 +63,9 @@ func NormTile[T kernel.Float](v *kernel.Variant, n *Norm, tile int, dst, src, sc
 	}
 }
 
-// NormStream is NormTile for layer normalisation over rows of StreamRows elements at most, with a result that is written past the caches.
-// dst is not src, and scratch takes a row.
+// NormStream is NormTile for layer normalisation over rows of StreamRows
+// elements at most, with a result that is written past the caches. dst is not
+// src, and scratch takes a row.
 func NormStream(v *kernel.Variant, n *Norm, tile int, scratch, dst, src, scale, bias []float32) {
 	lo := tile * n.perTile()
 	hi := min(lo+n.perTile(), n.Rows)
@@ -80,7 +81,8 @@ func NormStream(v *kernel.Variant, n *Norm, tile int, scratch, dst, src, scale, 
 	elementwise.StreamEnd(v)
 }
 
-// moments returns the mean and 1/sqrt(variance + epsilon) of a row, NaN where it has no elements.
+// moments returns the mean and 1/sqrt(variance + epsilon) of a row, NaN where
+// it has no elements.
 func moments[T kernel.Float](v *kernel.Variant, x []T, epsilon float64) (mean, inv float64) {
 	if len(x) == 0 {
 		return math.NaN(), math.NaN()
@@ -94,8 +96,9 @@ func moments[T kernel.Float](v *kernel.Variant, x []T, epsilon float64) (mean, i
 	return mean, 1 / math.Sqrt(variance+epsilon)
 }
 
-// momentsOf takes two passes: the variance of numbers far from zero would drown in one. The second pass is about the mean as it is in T,
-// and what that rounding adds is taken out again.
+// momentsOf takes two passes: the variance of numbers far from zero would drown
+// in one. The second pass is about the mean as it is in T, and what that
+// rounding adds is taken out again.
 func momentsOf[T kernel.Float](x []T) (mean, variance float64) {
 	count := float64(len(x))
 	mean = sumChains(x) / count
@@ -159,8 +162,8 @@ func BatchNormTile[T kernel.Float](v *kernel.Variant, lo, hi, area int, epsilon 
 	}
 }
 
-// ChannelMoments computes mean and variance of each channel of src [batch, channels, area], over batch and area; of no elements both are
-// not a number.
+// ChannelMoments computes mean and variance of each channel of src [batch,
+// channels, area], over batch and area; of no elements both are not a number.
 func ChannelMoments[T kernel.Float](v *kernel.Variant, batch, channels, area int, mean, variance, src []T) {
 	count := float64(batch * area)
 	for c := range channels {

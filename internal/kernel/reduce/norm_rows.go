@@ -8,8 +8,10 @@ import (
 
 var lowest = float32(math.Inf(-1))
 
-// rowMoments is the mean and the variance of a row. It takes one pass about a number that lies among those of the row, which loses nothing
-// where that is within a few deviations of the mean. Where it is not, a second pass about the mean does.
+// rowMoments is the mean and the variance of a row. It takes one pass about a
+// number that lies among those of the row, which loses nothing where that is
+// within a few deviations of the mean. Where it is not, a second pass about the
+// mean does.
 func rowMoments(v *kernel.Variant, x []float32) (mean, variance float64) {
 	if v.Rows.NormBias == nil {
 		return momentsOf(x)
@@ -24,7 +26,8 @@ func pivot(x []float32) float32 {
 	return (x[0] + x[n/4] + x[n/2] + x[n-n/4-1]) / 4
 }
 
-// retryMoments takes the moments about the mean where they were taken about a number far from it.
+// retryMoments takes the moments about the mean where they were taken about a
+// number far from it.
 func retryMoments(v *kernel.Variant, x []float32, about float32, mean, variance float64) (float64, float64) {
 	if off := mean - float64(about); !(off*off <= 4*variance) {
 		return momentsFrom(v, x, float32(mean))
@@ -32,7 +35,8 @@ func retryMoments(v *kernel.Variant, x []float32, about float32, mean, variance 
 	return mean, variance
 }
 
-// momentsFrom computes the moments from the sums of the distances from a number and of their squares.
+// momentsFrom computes the moments from the sums of the distances from a number
+// and of their squares.
 func momentsFrom(v *kernel.Variant, x []float32, pivot float32) (mean, variance float64) {
 	var off, squares float64
 	count := float64(len(x))
@@ -50,11 +54,13 @@ func momentsAbout(pivot float32, off, squares, count float64) (mean, variance fl
 	return float64(pivot) + off, max(0, squares/count-off*off)
 }
 
-// farElements is the number of elements from which on rows are likely to come from memory.
+// farElements is the number of elements from which on rows are likely to come
+// from memory.
 const farElements = 8 << 20
 
-// rowsNorm normalises whole rows at once, where there are loops for rows like these, and reports whether there are. With stream, results are
-// written past the caches; streamEnd must follow.
+// rowsNorm normalises whole rows at once, where there are loops for rows like
+// these, and reports whether there are. With stream, results are written past
+// the caches; streamEnd must follow.
 func rowsNorm(v *kernel.Variant, n *Norm, lo, hi int, dst, src, scale, bias, mean, invStd []float32, stream bool) bool {
 	if v.Rows.NormBias == nil || n.Len == 0 || n.Len > kernel.SumElements || stream && !kernel.IsWhole(v, dst, n.Len) {
 		return false
@@ -77,8 +83,9 @@ func noteMoments(row int, mean, invStd []float32, m, inv float64) {
 	}
 }
 
-// normFar takes the moments of a row that comes from memory in a pass that prefetches a later row: it writes nothing, so that memory reads
-// in that time and writes in the other pass.
+// normFar takes the moments of a row that comes from memory in a pass that
+// prefetches a later row: it writes nothing, so that memory reads in that time
+// and writes in the other pass.
 func normFar(v *kernel.Variant, n *Norm, lo, hi int, dst, src, scale, bias, mean, invStd []float32, stream bool) {
 	normalise := v.Rows.NormBias
 	if stream {
@@ -96,7 +103,8 @@ func normFar(v *kernel.Variant, n *Norm, lo, hi int, dst, src, scale, bias, mean
 	}
 }
 
-// normNear takes the moments of a row that the caches hold while it writes the one before it.
+// normNear takes the moments of a row that the caches hold while it writes the
+// one before it.
 func normNear(v *kernel.Variant, n *Norm, lo, hi int, dst, src, scale, bias, mean, invStd []float32) {
 	m, variance := rowMoments(v, src[lo*n.Len:][:n.Len])
 	for row := lo; row < hi; row++ {
@@ -115,7 +123,8 @@ func normNear(v *kernel.Variant, n *Norm, lo, hi int, dst, src, scale, bias, mea
 	}
 }
 
-// rowNorm is (src[i]-mean) * inv * scale[i] + bias[i], of which bias may be nil.
+// rowNorm is (src[i]-mean) * inv * scale[i] + bias[i], of which bias may be
+// nil.
 func rowNorm(v *kernel.Variant, dst, src, scale, bias []float32, mean, inv float32) {
 	if v.Rows.NormBias == nil {
 		normOf(dst, src, scale, bias, mean, inv)

@@ -76,7 +76,8 @@ func normRows(t *testing.T, v *kernel.Variant, rows, n int, withBias, withMoment
 	}
 }
 
-// normLarge holds rows of a tensor that no cache takes, for which kernels go other ways, against the same rows alone.
+// normLarge holds rows of a tensor that no cache takes, for which kernels go
+// other ways, against the same rows alone.
 func normLarge(t *testing.T, v *kernel.Variant) {
 	t.Helper()
 	const rows, n = 8 << 10, 1 << 10
@@ -119,7 +120,8 @@ func rmsRows(t *testing.T, v *kernel.Variant, rows, n int) {
 	}
 }
 
-// normChannels normalises groups of channels, with a scale and a bias per channel.
+// normChannels normalises groups of channels, with a scale and a bias per
+// channel.
 func normChannels(t *testing.T, v *kernel.Variant, batch, channels, groups, area int) {
 	t.Helper()
 	r := kerneltest.NewRand(52)

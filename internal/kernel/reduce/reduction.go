@@ -92,7 +92,8 @@ func (r *Reduction) Prepare(kind Kind, sizes []int, reduced []bool) {
 	}
 }
 
-// addAxis appends an axis, outside those before; one that merges makes the last one longer.
+// addAxis appends an axis, outside those before; one that merges makes the last
+// one longer.
 func addAxis(axes []axisStep, ax axisStep, merges bool) []axisStep {
 	if k := len(axes) - 1; merges && k >= 0 {
 		axes[k].size *= ax.size

@@ -81,7 +81,8 @@ func reduceFloats(t *testing.T, v *kernel.Variant, kind reduce.Kind, shape []int
 	}
 }
 
-// reduceInts compares what floats can say of integers: exact results, of non-empty axes.
+// reduceInts compares what floats can say of integers: exact results, of
+// non-empty axes.
 func reduceInts(t *testing.T, v *kernel.Variant, kind reduce.Kind, shape []int, reduced []bool) {
 	t.Helper()
 	if kind == reduce.Prod || kind == reduce.LogSum || kind == reduce.LogSumExp || ref.Size(shape) == 0 {
@@ -123,7 +124,8 @@ func testReduceSpecials(t *testing.T, v *kernel.Variant) {
 	}
 }
 
-// testReduceLong sums so many numbers that naive float32 would lose the small ones.
+// testReduceLong sums so many numbers that naive float32 would lose the small
+// ones.
 func testReduceLong(t *testing.T, v *kernel.Variant) {
 	x := make([]float32, 1<<18)
 	for i := range x {
@@ -199,7 +201,8 @@ func testSoftmax(t *testing.T, v *kernel.Variant) {
 	softmaxCertain(t, v)
 }
 
-// softmaxCertain has one element per row that counts: its probability is 1, and the logarithm of that is 0, neither of them nearly.
+// softmaxCertain has one element per row that counts: its probability is 1, and
+// the logarithm of that is 0, neither of them nearly.
 func softmaxCertain(t *testing.T, v *kernel.Variant) {
 	inf := float32(math.Inf(1))
 	for _, dims := range [][3]int{{3, 1, 1}, {2, 3, 1}, {5, 40, 1}, {1, 1, 70}, {2, 3, 20}} {
@@ -244,7 +247,8 @@ func softmaxCase(t *testing.T, v *kernel.Variant, name string, dims [3]int, log 
 	s.Check()
 	kerneltest.WantEqual(t, place, dst)
 	for i, w := range ref.Softmax(kerneltest.F64s(x), dims[0], dims[1], dims[2], log) {
-		// An element's distance from the largest one is rounded to float32 before it is an exponent.
+		// An element's distance from the largest one is rounded to float32
+		// before it is an exponent.
 		near := math.Abs(float64(dst[i])-w) <= w*(1e-6-0x1p-23*math.Log(w)) || log && math.Abs(float64(dst[i])-w) <= 1e-5
 		near = near || !log && dst[i] == 0 && w < 0x1.1p-126 // a result that is no normal number may be 0
 		if !kerneltest.SameValue(dst[i], w, 8) && !near {

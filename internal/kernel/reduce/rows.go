@@ -6,7 +6,8 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel"
 )
 
-// The row loops of reductions in float32. What they add up they return in float64, so that a long row does not lose its small numbers.
+// The row loops of reductions in float32. What they add up they return in
+// float64, so that a long row does not lose its small numbers.
 
 // rowSum is the sum of x[i].
 func rowSum(v *kernel.Variant, x []float32) (sum float64) {

@@ -18,7 +18,8 @@ type Softmax struct {
 // softmaxGrain is the number of elements of one tile.
 const softmaxGrain = 8 << 10
 
-// rowsPerTile is how many rows a tile has. Among many rows it has more: at a tile's beginning nothing is prefetched.
+// rowsPerTile is how many rows a tile has. Among many rows it has more: at a
+// tile's beginning nothing is prefetched.
 func rowsPerTile(rows, length int) int {
 	const tiles = 256 // enough for threads to end together
 	grain := softmaxGrain
@@ -28,8 +29,9 @@ func rowsPerTile(rows, length int) int {
 	return max(1, grain/max(length, 1))
 }
 
-// softmaxWidth is the most columns that are computed together, so that memory is read along its rows; columnBytes is the largest block of
-// them, which stays in a cache between its passes.
+// softmaxWidth is the most columns that are computed together, so that memory
+// is read along its rows; columnBytes is the largest block of them, which stays
+// in a cache between its passes.
 const (
 	softmaxWidth = 512
 	columnBytes  = 256 << 10
@@ -41,7 +43,8 @@ func (s *Softmax) width() int {
 	return min(max(fit, 64), softmaxWidth)
 }
 
-// units returns how many rows, or blocks of columns, there are, and how many make a tile.
+// units returns how many rows, or blocks of columns, there are, and how many
+// make a tile.
 func (s *Softmax) units() (n, perTile int) {
 	if s.Inner == 1 {
 		return s.Outer, rowsPerTile(s.Outer, s.Axis)
@@ -90,11 +93,13 @@ func SoftmaxTile[T kernel.Float](v *kernel.Variant, s *Softmax, tile int, scratc
 	}
 }
 
-// StreamRows is the length up to which rows may be streamed: their intermediate results stay in the first cache.
+// StreamRows is the length up to which rows may be streamed: their intermediate
+// results stay in the first cache.
 const StreamRows = 4 << 10
 
-// SoftmaxStream is SoftmaxTile for rows of StreamRows elements at most (Inner is 1), with a result that is written past the caches. dst is
-// not src, and scratch takes a row.
+// SoftmaxStream is SoftmaxTile for rows of StreamRows elements at most (Inner
+// is 1), with a result that is written past the caches. dst is not src, and
+// scratch takes a row.
 func SoftmaxStream(v *kernel.Variant, s *Softmax, tile int, scratch, dst, src []float32) {
 	n, perTile := s.units()
 	row := scratch[:s.Axis]
@@ -133,7 +138,8 @@ func SoftmaxOf[T kernel.Float](dst, src []T, log bool) {
 	}
 }
 
-// sumRows is how many rows are added up in float32 before it goes on in float64.
+// sumRows is how many rows are added up in float32 before it goes on in
+// float64.
 const sumRows = 256
 
 // softmaxColumns computes n columns, which begin with dst and src.

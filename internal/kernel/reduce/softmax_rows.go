@@ -7,11 +7,13 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/elementwise"
 )
 
-// cachedRow is the length up to which a row and its result stay in a core's second cache.
+// cachedRow is the length up to which a row and its result stay in a core's
+// second cache.
 const cachedRow = 64 << 10
 
-// RowSoftmax reads and writes a row that the caches hold several times. Of a longer one it takes the largest element and the sum together,
-// piece by piece, and computes the exponentials again when it writes them.
+// RowSoftmax reads and writes a row that the caches hold several times. Of a
+// longer one it takes the largest element and the sum together, piece by piece,
+// and computes the exponentials again when it writes them.
 func RowSoftmax(v *kernel.Variant, dst, src []float32, log bool) {
 	if v.Rows.SoftmaxRow == nil {
 		SoftmaxOf(dst, src, log)
@@ -42,9 +44,12 @@ func RowSoftmax(v *kernel.Variant, dst, src []float32, log bool) {
 	v.Rows.ExpScale.Run(dst, src, peak, float32(1/sum))
 }
 
-// rowsSoftmax is softmax of whole rows at once, where there are loops for rows like these, and reports whether there are. With a temp that
-// takes a row, results are written past the caches; streamEnd must follow. It writes a row while it takes the exponentials of the next, and
-// looks for the largest element of a row two rows before those are taken, so that nothing waits for it.
+// rowsSoftmax is softmax of whole rows at once, where there are loops for rows
+// like these, and reports whether there are. With a temp that takes a row,
+// results are written past the caches; streamEnd must follow. It writes a row
+// while it takes the exponentials of the next, and looks for the largest
+// element of a row two rows before those are taken, so that nothing waits for
+// it.
 func rowsSoftmax(v *kernel.Variant, n int, dst, temp, src []float32) bool {
 	stream := temp != nil
 	if v.Rows.SoftmaxNext == nil || n == 0 || len(dst) == 0 || n > kernel.SumElements || stream && !kernel.IsWhole(v, dst, n) {
@@ -85,7 +90,8 @@ func rowsSoftmax(v *kernel.Variant, n int, dst, temp, src []float32) bool {
 	return true
 }
 
-// expSums is the largest element of a row and the sum of exp(x-peak). What was added up about a smaller one is scaled down.
+// expSums is the largest element of a row and the sum of exp(x-peak). What was
+// added up about a smaller one is scaled down.
 func expSums(v *kernel.Variant, x []float32) (peak float32, sum float64) {
 	peak = float32(math.Inf(-1))
 	for len(x) > 0 {

@@ -2,8 +2,9 @@ package ref
 
 import "math"
 
-// Attend is the attention of one query over keys and values in rows; the bias of a key may be minus infinity. Without a key that is left the
-// result is zero.
+// Attend is the attention of one query over keys and values in rows; the bias
+// of a key may be minus infinity. Without a key that is left the result is
+// zero.
 func Attend(q []float64, k, v [][]float64, bias []float64, scale, softcap float64) []float64 {
 	scores, peak := make([]float64, len(k)), math.Inf(-1)
 	for i := range k {

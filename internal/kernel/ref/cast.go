@@ -96,7 +96,8 @@ func decode(dt dtype.DType, b uint64) Value {
 	return valueOf(float64(f))
 }
 
-// SameBits tells whether element i has the wanted pattern; any NaN stands for any other.
+// SameBits tells whether element i has the wanted pattern; any NaN stands for
+// any other.
 func SameBits(dt dtype.DType, data []byte, i int, want uint64) bool {
 	got := Bits(dt, data, i)
 	return got == want || dt.IsFloat() && decode(dt, got).Float == nil && decode(dt, want).Float == nil
@@ -162,7 +163,8 @@ func castInt(v Value, to dtype.DType) uint64 {
 	return new(big.Int).And(n, mask).Uint64()
 }
 
-// nearestEven is the integer next to f, of two the even one, given f without its fraction.
+// nearestEven is the integer next to f, of two the even one, given f without
+// its fraction.
 func nearestEven(f *big.Float, cut *big.Int) *big.Int {
 	rest := new(big.Float).Sub(f, new(big.Float).SetInt(cut))
 	half := rest.Abs(rest).Cmp(big.NewFloat(0.5))

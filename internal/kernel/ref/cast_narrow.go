@@ -6,8 +6,9 @@ import (
 	"github.com/tenure-go/tenure/dtype"
 )
 
-// narrowFormat lists the finite numbers of a type that are not negative, smallest first; the pattern of each is its index. Every narrow
-// float is laid out so.
+// narrowFormat lists the finite numbers of a type that are not negative,
+// smallest first; the pattern of each is its index. Every narrow float is laid
+// out so.
 var narrowFormats = map[dtype.DType][]*big.Float{}
 
 func narrowFormat(dt dtype.DType) []*big.Float {
@@ -24,7 +25,8 @@ func narrowFormat(dt dtype.DType) []*big.Float {
 	return f
 }
 
-// castNarrow looks for the nearest number of the type; of two, the one with the even pattern.
+// castNarrow looks for the nearest number of the type; of two, the one with the
+// even pattern.
 func castNarrow(v Value, to dtype.DType, saturate bool) uint64 {
 	sign := uint64(1) << (to.Bits() - 1)
 	if v.Float == nil {
@@ -71,7 +73,8 @@ func castNarrow(v Value, to dtype.DType, saturate bool) uint64 {
 	return sign | uint64(code)
 }
 
-// tooLarge tells whether mag would round to the number that would follow the largest one.
+// tooLarge tells whether mag would round to the number that would follow the
+// largest one.
 func tooLarge(mag *big.Float, format []*big.Float) bool {
 	last := len(format) - 1
 	if mag.IsInf() {

@@ -2,12 +2,14 @@ package ref
 
 import "math"
 
-// Window is how a kernel moves over spatial axes; all lists have one entry per axis.
+// Window is how a kernel moves over spatial axes; all lists have one entry per
+// axis.
 type Window struct {
 	In, Kernel, Stride, Dilation, PadBegin, PadEnd, Out []int
 }
 
-// each calls f with every tap of the window of an output, and the input it reads, which may lie outside.
+// each calls f with every tap of the window of an output, and the input it
+// reads, which may lie outside.
 func (w Window) each(out []int, f func(tap, in []int)) {
 	Each(w.Kernel, func(tap []int) {
 		in := make([]int, len(tap))
@@ -18,7 +20,8 @@ func (w Window) each(out []int, f func(tap, in []int)) {
 	})
 }
 
-// Conv is a convolution of [Batch, InChannels, In...] by [OutChannels, InChannels/Group, Kernel...] with its prologue and epilogue.
+// Conv is a convolution of [Batch, InChannels, In...] by [OutChannels,
+// InChannels/Group, Kernel...] with its prologue and epilogue.
 type Conv struct {
 	Batch, Group, InChannels, OutChannels int
 	Window
@@ -59,8 +62,9 @@ func (c Conv) Run(in, weights, bias, residual []float32) []float64 {
 	return out
 }
 
-// ConvTranspose spreads each element of x [Batch, InChannels, In...] over the window that it is the output of: the reverse of the
-// convolution with weights [InChannels, OutChannels/Group, Kernel...] from Out to In.
+// ConvTranspose spreads each element of x [Batch, InChannels, In...] over the
+// window that it is the output of: the reverse of the convolution with weights
+// [InChannels, OutChannels/Group, Kernel...] from Out to In.
 func ConvTranspose(batch, group, inChannels, outChannels int, w Window, x, weights, bias []float32) []float64 {
 	filters := outChannels / group
 	inArea, outArea, taps := Size(w.In), Size(w.Out), Size(w.Kernel)
@@ -88,7 +92,8 @@ func ConvTranspose(batch, group, inChannels, outChannels int, w Window, x, weigh
 	return out
 }
 
-// Pool reduces the windows of planes: Kind is "max", "average", or "average_padded", which counts the taps in the padding.
+// Pool reduces the windows of planes: Kind is "max", "average", or
+// "average_padded", which counts the taps in the padding.
 type Pool struct {
 	Kind   string
 	Planes int

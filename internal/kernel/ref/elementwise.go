@@ -14,8 +14,9 @@ func Unary(name string, x, a, b float64) float64 {
 	return f(x, a, b)
 }
 
-// UnaryOf returns the function of that name, nil if there is none. The functions are written from their definitions and know nothing of the
-// formulas that kernels are made of.
+// UnaryOf returns the function of that name, nil if there is none. The
+// functions are written from their definitions and know nothing of the formulas
+// that kernels are made of.
 func UnaryOf(name string) func(x, a, b float64) float64 {
 	if f := plain[name]; f != nil {
 		return func(x, _, _ float64) float64 { return f(x) }
@@ -117,8 +118,9 @@ func Binary(name string, x, y float64) float64 {
 	return f(x, y)
 }
 
-// BinaryOf returns the function of two operands of that name on floats, nil if there is none. As those of UnaryOf, the functions are written
-// from their definitions.
+// BinaryOf returns the function of two operands of that name on floats, nil if
+// there is none. As those of UnaryOf, the functions are written from their
+// definitions.
 func BinaryOf(name string) func(x, y float64) float64 { return ofTwo[name] }
 
 // ofTwo are the functions of two operands on floats.
@@ -154,7 +156,8 @@ func orNaN(x, y, r float64) float64 {
 	return r
 }
 
-// BinaryInt is the function of that name on integers of width bits: the true result, of which the lower bits are kept.
+// BinaryInt is the function of that name on integers of width bits: the true
+// result, of which the lower bits are kept.
 func BinaryInt(name string, x, y *big.Int, width uint) *big.Int {
 	zero := new(big.Int)
 	switch name {
@@ -221,8 +224,9 @@ func divide(name string, x, y *big.Int) *big.Int {
 	return r
 }
 
-// Predicate is the test of that name; cmp is -1, 0 or 1 as x is less than, equal to or greater than y, and 2 if they cannot be compared.
-// xTrue and yTrue say that the operands are not zero.
+// Predicate is the test of that name; cmp is -1, 0 or 1 as x is less than,
+// equal to or greater than y, and 2 if they cannot be compared. xTrue and yTrue
+// say that the operands are not zero.
 func Predicate(name string, cmp int, xTrue, yTrue bool) bool {
 	switch name {
 	case "equal":

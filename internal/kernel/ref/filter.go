@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// Unique compares every row of x [outer, rows, inner] with every other: where each different row is first, which one each row is, and how
-// often each is there.
+// Unique compares every row of x [outer, rows, inner] with every other: where
+// each different row is first, which one each row is, and how often each is
+// there.
 func Unique(x []float64, outer, rows, inner int, sorted bool) (first, which, counts []int64) {
 	row := func(i int64) (out []float64) {
 		for o := range outer {
@@ -31,7 +32,8 @@ func Unique(x []float64, outer, rows, inner int, sorted bool) (first, which, cou
 	return first, which, counts
 }
 
-// NonMaxSuppression takes the best box that is left, and drops those that it overlaps too much, until most are taken.
+// NonMaxSuppression takes the best box that is left, and drops those that it
+// overlaps too much, until most are taken.
 func NonMaxSuppression(boxes, scores []float64, most int, overlap, least float64, centered bool) []int {
 	corners := func(i int) (a [4]float64) {
 		copy(a[:], boxes[4*i:4*i+4])

@@ -8,7 +8,8 @@ type Epilogue struct {
 	ActA, ActB float64
 }
 
-// apply finishes the element at row and column of a matrix of the given width; at is its number in the residual, which may be nil.
+// apply finishes the element at row and column of a matrix of the given width;
+// at is its number in the residual, which may be nil.
 func (e Epilogue) apply(v float64, row, col, width int, bias []float32, residual []float32, at int) float64 {
 	switch e.Bias {
 	case "scalar":
@@ -29,7 +30,8 @@ func (e Epilogue) apply(v float64, row, col, width int, bias []float32, residual
 	return v
 }
 
-// Gemm is act(Alpha*A*B + Beta*bias + residual) over a batch; strides of 0 broadcast. Rows of the stored matrices are LDA and LDB apart.
+// Gemm is act(Alpha*A*B + Beta*bias + residual) over a batch; strides of 0
+// broadcast. Rows of the stored matrices are LDA and LDB apart.
 type Gemm struct {
 	M, N, K        int
 	TransA, TransB bool

@@ -2,8 +2,10 @@ package ref
 
 import "math"
 
-// GridSample2D is one plane [h, w] at one place (x, y), each from -1 to 1 between the middles of the outer elements. Every element of the
-// plane, mirrored at its middles as often as it takes if reflect, counts by its distance.
+// GridSample2D is one plane [h, w] at one place (x, y), each from -1 to 1
+// between the middles of the outer elements. Every element of the plane,
+// mirrored at its middles as often as it takes if reflect, counts by its
+// distance.
 func GridSample2D(plane []float64, h, w int, x, y float64, cubic, reflect bool) float64 {
 	weight := func(d float64) float64 {
 		d = math.Abs(d)

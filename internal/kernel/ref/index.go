@@ -18,7 +18,8 @@ func At(shape, idx []int) int {
 	return n
 }
 
-// Each calls f with every index of a shape in row-major order. f must not keep idx.
+// Each calls f with every index of a shape in row-major order. f must not keep
+// idx.
 func Each(shape []int, f func(idx []int)) {
 	idx := make([]int, len(shape))
 	for range Size(shape) {
@@ -52,7 +53,8 @@ func Map[T, R any](x []T, f func(T) R) []R {
 	return out
 }
 
-// Broadcast returns the element of x at output index idx. The shape of x is aligned with the end of the output's.
+// Broadcast returns the element of x at output index idx. The shape of x is
+// aligned with the end of the output's.
 func Broadcast[T any](x []T, shape, idx []int) T {
 	at := make([]int, len(shape))
 	for k := range shape {

@@ -1,6 +1,7 @@
 package ref
 
-// Moments returns mean and variance of each channel of x [batch, channels, area], over batch and area.
+// Moments returns mean and variance of each channel of x [batch, channels,
+// area], over batch and area.
 func Moments(batch, channels, area int, x []float64) (mean, variance []float64) {
 	for c := range channels {
 		var all []float64

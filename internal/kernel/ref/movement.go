@@ -54,7 +54,8 @@ func Tile[T any](x []T, shape, repeats []int) []T {
 	return out
 }
 
-// Concat joins tensors of equal shape but for the axis, where the sizes are given.
+// Concat joins tensors of equal shape but for the axis, where the sizes are
+// given.
 func Concat[T any](parts [][]T, shape []int, axis int, sizes []int) []T {
 	outShape := append([]int(nil), shape...)
 	outShape[axis] = 0
@@ -83,7 +84,8 @@ func wrap(i int64, n int) int {
 	return int(i)
 }
 
-// Gather looks up along an axis: the result has the indices' shape in place of that axis.
+// Gather looks up along an axis: the result has the indices' shape in place of
+// that axis.
 func Gather[T any](x []T, shape []int, indices []int64, indexShape []int, axis int) []T {
 	outShape := append(append(append([]int(nil), shape[:axis]...), indexShape...), shape[axis+1:]...)
 	var out []T
@@ -96,7 +98,8 @@ func Gather[T any](x []T, shape []int, indices []int64, indexShape []int, axis i
 	return out
 }
 
-// GatherElements takes each element of the result from its own place in x but for the axis, where the index says.
+// GatherElements takes each element of the result from its own place in x but
+// for the axis, where the index says.
 func GatherElements[T any](x []T, shape []int, indices []int64, indexShape []int, axis int) []T {
 	var out []T
 	Each(indexShape, func(idx []int) {
@@ -107,7 +110,8 @@ func GatherElements[T any](x []T, shape []int, indices []int64, indexShape []int
 	return out
 }
 
-// ScatterElements returns x with every update combined into the place that its index says.
+// ScatterElements returns x with every update combined into the place that its
+// index says.
 func ScatterElements[T any](x []T, shape []int, indices []int64, indexShape []int, updates []T, axis int, combine func(old, update T) T) []T {
 	out := append([]T(nil), x...)
 	Each(indexShape, func(idx []int) {
@@ -119,7 +123,8 @@ func ScatterElements[T any](x []T, shape []int, indices []int64, indexShape []in
 	return out
 }
 
-// tuple turns the tuple of indices at idx (all but its last axis) into an index of the leading axes of shape.
+// tuple turns the tuple of indices at idx (all but its last axis) into an index
+// of the leading axes of shape.
 func tuple(shape []int, indices []int64, indexShape, idx []int, batchDims int) []int {
 	k := indexShape[len(indexShape)-1]
 	at := append([]int(nil), idx[:batchDims]...)
@@ -143,7 +148,8 @@ func GatherND[T any](x []T, shape []int, indices []int64, indexShape []int, batc
 	return out
 }
 
-// ScatterND returns x with every slice of updates combined into the slice that its tuple of indices means.
+// ScatterND returns x with every slice of updates combined into the slice that
+// its tuple of indices means.
 func ScatterND[T any](x []T, shape []int, indices []int64, indexShape []int, updates []T, combine func(old, update T) T) []T {
 	out := append([]T(nil), x...)
 	last := len(indexShape) - 1
@@ -159,7 +165,8 @@ func ScatterND[T any](x []T, shape []int, indices []int64, indexShape []int, upd
 	return out
 }
 
-// Pad surrounds x; a negative pad crops, and the mode applies to the cropped data.
+// Pad surrounds x; a negative pad crops, and the mode applies to the cropped
+// data.
 func Pad[T any](x []T, shape, before, after []int, mode string, constant T) []T {
 	outShape := make([]int, len(shape))
 	for i, n := range shape {

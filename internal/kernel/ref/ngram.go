@@ -2,7 +2,8 @@ package ref
 
 import "slices"
 
-// CountNGrams counts how often an n-gram is in a row, with up to skip items between each two of its own, as many everywhere.
+// CountNGrams counts how often an n-gram is in a row, with up to skip items
+// between each two of its own, as many everywhere.
 func CountNGrams(row, gram []int64, skip int) int {
 	if len(gram) == 1 {
 		skip = 0

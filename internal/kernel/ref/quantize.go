@@ -2,7 +2,8 @@ package ref
 
 import "math"
 
-// Quantize is x / scale + zero, rounded to even and held between lo and hi; the division is in float32.
+// Quantize is x / scale + zero, rounded to even and held between lo and hi; the
+// division is in float32.
 func Quantize(x, scale float32, zero, lo, hi float64) float64 {
 	v := math.RoundToEven(float64(x/scale)) + zero
 	if v != v { // NaN is zero
@@ -11,7 +12,8 @@ func Quantize(x, scale float32, zero, lo, hi float64) float64 {
 	return math.Min(math.Max(v, lo), hi)
 }
 
-// ScaleOf is which scale the element at idx has: that of its index on the axis, or where block is not 0 of its block there.
+// ScaleOf is which scale the element at idx has: that of its index on the axis,
+// or where block is not 0 of its block there.
 func ScaleOf(dims, idx []int, axis, block int) int {
 	if block == 0 {
 		return idx[axis]
@@ -21,7 +23,8 @@ func ScaleOf(dims, idx []int, axis, block int) int {
 	return At(groups, at)
 }
 
-// IntMatMul is (a - zeroA) * (b - zeroB), with a zero per row of a and per column of b.
+// IntMatMul is (a - zeroA) * (b - zeroB), with a zero per row of a and per
+// column of b.
 func IntMatMul(m, n, k int, a, b, zeroA, zeroB []int) []int {
 	out := make([]int, 0, m*n)
 	for i := range m {

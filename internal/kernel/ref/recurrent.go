@@ -2,8 +2,9 @@ package ref
 
 import "math"
 
-// Cell is a recurrent cell in one direction: w [gates][hidden][input], r [gates][hidden][hidden], and biases [gates][hidden], of numbers.
-// Activations are the sigmoid and tanh.
+// Cell is a recurrent cell in one direction: w [gates][hidden][input], r
+// [gates][hidden][hidden], and biases [gates][hidden], of numbers. Activations
+// are the sigmoid and tanh.
 type Cell struct {
 	Kind                           string // "rnn", "gru" or "lstm"
 	W, R                           [][][]float64

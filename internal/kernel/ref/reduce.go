@@ -2,8 +2,9 @@ package ref
 
 import "math"
 
-// Reduce computes one number from all elements that differ only along the reduced axes, which keep no place in the result. kind is
-// "sum", "mean", "prod", "max", "min", "l1", "l2", "sum_square", "log_sum" or "log_sum_exp".
+// Reduce computes one number from all elements that differ only along the
+// reduced axes, which keep no place in the result. kind is "sum", "mean",
+// "prod", "max", "min", "l1", "l2", "sum_square", "log_sum" or "log_sum_exp".
 func Reduce(kind string, x []float64, shape []int, reduced []bool) []float64 {
 	var kept []int
 	for i, n := range shape {
@@ -66,8 +67,9 @@ func reduceOne(kind string, x []float64) float64 {
 	panic("ref: no reduction " + kind)
 }
 
-// ArgExtreme is where along the axis of [outer, axis, inner] the largest or smallest element is; a NaN is either. Of equal ones it is the
-// first, or the last.
+// ArgExtreme is where along the axis of [outer, axis, inner] the largest or
+// smallest element is; a NaN is either. Of equal ones it is the first, or the
+// last.
 func ArgExtreme(x []float64, outer, axis, inner int, smallest, last bool) []int64 {
 	var out []int64
 	Each([]int{outer, inner}, func(idx []int) {
@@ -89,7 +91,8 @@ func ArgExtreme(x []float64, outer, axis, inner int, smallest, last bool) []int6
 	return out
 }
 
-// Softmax is exp(x)/sum(exp(x)) along the axis of [outer, axis, inner], or its logarithm.
+// Softmax is exp(x)/sum(exp(x)) along the axis of [outer, axis, inner], or its
+// logarithm.
 func Softmax(x []float64, outer, axis, inner int, log bool) []float64 {
 	out := make([]float64, len(x))
 	Each([]int{outer, inner}, func(idx []int) {
@@ -112,8 +115,9 @@ func Softmax(x []float64, outer, axis, inner int, log bool) []float64 {
 	return out
 }
 
-// Norm normalises one row: it returns (x - mean) / sqrt(variance + epsilon), mean and 1/sqrt(variance + epsilon). Without a mean (RMS) the
-// variance is the mean of the squares.
+// Norm normalises one row: it returns (x - mean) / sqrt(variance + epsilon),
+// mean and 1/sqrt(variance + epsilon). Without a mean (RMS) the variance is the
+// mean of the squares.
 func Norm(x []float64, epsilon float64, rms bool) (y []float64, mean, inv float64) {
 	if !rms {
 		mean = reduceOne("mean", x)

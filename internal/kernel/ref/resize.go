@@ -2,7 +2,8 @@ package ref
 
 import "math"
 
-// Resize samples a tensor at another size, as ONNX defines it. Lists have one entry per axis.
+// Resize samples a tensor at another size, as ONNX defines it. Lists have one
+// entry per axis.
 type Resize struct {
 	In, Out       []int
 	Scale         []float64 // results per element

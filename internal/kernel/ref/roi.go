@@ -2,7 +2,8 @@ package ref
 
 import "math"
 
-// Tent reads a plane [h, w] at a place: every element counts by its distance in rows and columns, below 1.
+// Tent reads a plane [h, w] at a place: every element counts by its distance in
+// rows and columns, below 1.
 func Tent(plane []float64, h, w int, y, x float64) float64 {
 	sum := 0.0
 	for i := range h {
@@ -13,7 +14,8 @@ func Tent(plane []float64, h, w int, y, x float64) float64 {
 	return sum
 }
 
-// RoiAlign is the mean of ratio by ratio samples in the bin at (oy, ox) of a grid of gh by gw over a region of a plane.
+// RoiAlign is the mean of ratio by ratio samples in the bin at (oy, ox) of a
+// grid of gh by gw over a region of a plane.
 func RoiAlign(plane []float64, h, w int, corners [4]float64, oy, ox, gh, gw, ratio int) float64 {
 	sum := 0.0
 	for i := range ratio {
@@ -30,7 +32,8 @@ func RoiAlign(plane []float64, h, w int, corners [4]float64, oy, ox, gh, gw, rat
 	return sum / float64(ratio*ratio)
 }
 
-// Deform2D is one result of a deformable convolution: x [channels, h, w] at places that are given per offset group and tap.
+// Deform2D is one result of a deformable convolution: x [channels, h, w] at
+// places that are given per offset group and tap.
 func Deform2D(x []float64, channels, h, w, offsetGroups, taps int, weights []float64, place func(group, tap int) (y, x, factor float64)) float64 {
 	sum := 0.0
 	for c := range channels {
@@ -42,8 +45,9 @@ func Deform2D(x []float64, channels, h, w, offsetGroups, taps int, weights []flo
 	return sum
 }
 
-// LinearAttention goes through the tokens of one head: q, k and v are [length][size], decay is [length][keys], rate [length]. The state
-// is [keys][values], changed as it goes.
+// LinearAttention goes through the tokens of one head: q, k and v are
+// [length][size], decay is [length][keys], rate [length]. The state is
+// [keys][values], changed as it goes.
 func LinearAttention(state, q, k, v, decay [][]float64, rate []float64, delta bool, scale float64) [][]float64 {
 	var out [][]float64
 	for t := range q {

@@ -1,6 +1,7 @@
 package ref
 
-// TopK is the k largest of a list, or the smallest, by picking the best one that is left k times; of equal numbers the first comes first.
+// TopK is the k largest of a list, or the smallest, by picking the best one
+// that is left k times; of equal numbers the first comes first.
 func TopK(x []float64, k int, smallest bool) (values []float64, places []int) {
 	taken := make([]bool, len(x))
 	for range k {

@@ -22,7 +22,8 @@ func Recase(s string, upper bool) string {
 	return out.String()
 }
 
-// Normalize returns the strings of a list that are no stopwords, one empty one if there are none. fold makes no difference of case.
+// Normalize returns the strings of a list that are no stopwords, one empty one
+// if there are none. fold makes no difference of case.
 func Normalize(list, stop []string, fold bool) []string {
 	var kept []string
 	for _, s := range list {
@@ -42,7 +43,8 @@ func Normalize(list, stop []string, fold bool) []string {
 	return kept
 }
 
-// SplitString returns the parts of s between delimiters or, for an empty one, white space; most below 0 is any number of splits.
+// SplitString returns the parts of s between delimiters or, for an empty one,
+// white space; most below 0 is any number of splits.
 func SplitString(s, delimiter string, most int) []string {
 	if delimiter != "" && most < 0 {
 		return strings.Split(s, delimiter)

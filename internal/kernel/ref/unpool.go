@@ -1,6 +1,7 @@
 package ref
 
-// Fold adds blocks [planes, Kernel..., Out...] at their places in planes of sizes In.
+// Fold adds blocks [planes, Kernel..., Out...] at their places in planes of
+// sizes In.
 func Fold(w Window, planes int, x []float64) []float64 {
 	area, taps, count := Size(w.In), Size(w.Kernel), Size(w.Out)
 	out := make([]float64, planes*area)
@@ -16,7 +17,8 @@ func Fold(w Window, planes int, x []float64) []float64 {
 	return out
 }
 
-// Unpool puts x at places of a tensor of sizes in, and that into the corner of one of sizes out.
+// Unpool puts x at places of a tensor of sizes in, and that into the corner of
+// one of sizes out.
 func Unpool(in, out []int, x []float64, indices []int64) []float64 {
 	whole := make([]float64, Size(in))
 	for i, at := range indices {
@@ -48,7 +50,8 @@ func Det(n int, x []float64) float64 {
 	return sum
 }
 
-// Reverse turns round the first elements of each sequence of x [time, batch, inner], or [batch, time, inner].
+// Reverse turns round the first elements of each sequence of x [time, batch,
+// inner], or [batch, time, inner].
 func Reverse[T any](x []T, time, batch, inner int, lengths []int64, batchFirst bool) []T {
 	var out []T
 	shape := []int{time, batch, inner}
@@ -69,7 +72,8 @@ func Reverse[T any](x []T, time, batch, inner int, lengths []int64, batchFirst b
 	return out
 }
 
-// AffineGrid2D is where theta, of 2 rows and 3 columns, moves the middle of element (i, j) of an image [h, w]: x, then y.
+// AffineGrid2D is where theta, of 2 rows and 3 columns, moves the middle of
+// element (i, j) of an image [h, w]: x, then y.
 func AffineGrid2D(theta []float64, i, j, h, w int, align bool) (x, y float64) {
 	place := func(k, n int) float64 {
 		first, last := -1+1/float64(n), 1-1/float64(n)

@@ -17,7 +17,8 @@ const (
 
 func (m GridMode) taps() int { return [...]int{2, 1, 4}[m] }
 
-// GridSample reads x [Batch, Channels, In...] at Places places per sample, each of as many coordinates as In has axes.
+// GridSample reads x [Batch, Channels, In...] at Places places per sample, each
+// of as many coordinates as In has axes.
 type GridSample struct {
 	Batch, Channels, Places int
 	In                      []int
@@ -62,9 +63,11 @@ func GridSampleRows[T kernel.Float](g *GridSample, lo, hi int, dst, x, grid []T)
 	}
 }
 
-// position returns where on an axis of size n a coordinate lies, in elements. For the nearest element it rounds to the type of the grid: 0.2 of
-// five elements is half-way between two in float32, as exporters and other runtimes have it, and not in float64. The conversion of the product
-// keeps a compiler from joining it with the difference.
+// position returns where on an axis of size n a coordinate lies, in elements.
+// For the nearest element it rounds to the type of the grid: 0.2 of five
+// elements is half-way between two in float32, as exporters and other runtimes
+// have it, and not in float64. The conversion of the product keeps a compiler
+// from joining it with the difference.
 func position[T kernel.Float](g *GridSample, coordinate T, n int) float64 {
 	exact := float64(coordinate) + 1
 	switch nearest := g.Mode == GridNearest; {
@@ -78,7 +81,8 @@ func position[T kernel.Float](g *GridSample, coordinate T, n int) float64 {
 	return (exact*float64(n) - 1) / 2
 }
 
-// axis works out which elements of an axis of size n a position reads, and how much of each.
+// axis works out which elements of an axis of size n a position reads, and how
+// much of each.
 func (g *GridSample) axis(v float64, n int, at *[gridTaps]int, weight *[gridTaps]float64) {
 	if v != v {
 		v = -1
@@ -120,7 +124,8 @@ func cubicWeight(d float64) float64 {
 	return ((a*d-5*a)*d+8*a)*d - 4*a
 }
 
-// reflect mirrors an index at the middles of the outer elements, or at their outer edges.
+// reflect mirrors an index at the middles of the outer elements, or at their
+// outer edges.
 func reflect(k, n int, middles bool) int {
 	period, last := 2*n, 2*n-1
 	if middles {
@@ -138,7 +143,8 @@ func reflect(k, n int, middles bool) int {
 	return k
 }
 
-// AffineGrid computes the place to which each of Batch matrices moves every place of an image of sizes Out.
+// AffineGrid computes the place to which each of Batch matrices moves every
+// place of an image of sizes Out.
 type AffineGrid struct {
 	Batch int
 	Out   []int

@@ -31,7 +31,8 @@ func TestGridSample(t *testing.T) {
 	}
 }
 
-// TestGridSampleTies takes the nearest element of positions that are half-way between two in float32, and nearly so in float64.
+// TestGridSampleTies takes the nearest element of positions that are half-way
+// between two in float32, and nearly so in float64.
 func TestGridSampleTies(t *testing.T) {
 	x := []float32{10, 11, 12, 13, 14}
 	for coordinate, want := range map[float32]float32{0.2: 12, -0.2: 12, 0.6: 14, -0.6: 10} {

@@ -58,7 +58,8 @@ func coordinate[T kernel.Float](m *ResizeMode, i int, a ResizeSpan) T {
 			return 0
 		}
 	case "half_pixel_symmetric":
-		// Where the size was rounded, both ends lose the same. The middle meets the middle: no error may move it off a tie.
+		// Where the size was rounded, both ends lose the same. The middle meets
+		// the middle: no error may move it off a tie.
 		shrink := float64(a.Out) / (a.Scale * float64(a.In))
 		return T(float64(a.In)/2*(1-shrink) + (float64(i)+0.5)/a.Scale - 0.5)
 	}
@@ -84,7 +85,8 @@ func (m *ResizeMode) Taps(a ResizeSpan) ResizeTaps {
 	for i := range a.Out {
 		x := coordinate[float64](m, i, a)
 		if !m.Linear && !m.Cubic && max(a.In, a.Out) < 1<<24 {
-			// A scale of 1.3 is one in single precision: only in it do its products meet the ties between elements that are meant.
+			// A scale of 1.3 is one in single precision: only in it do its
+			// products meet the ties between elements that are meant.
 			x = float64(coordinate[float32](m, i, a))
 		}
 		index, weight := t.Index[i*width:(i+1)*width], t.Weight[i*width:(i+1)*width]
@@ -286,7 +288,8 @@ func (r *Resize) outer(row int, at []int, by []float64) (count int, inside bool)
 		if index[0] < 0 {
 			return 0, false
 		}
-		// From the last tap to the first, so that the points made so far are read before they are overwritten.
+		// From the last tap to the first, so that the points made so far are
+		// read before they are overwritten.
 		for k := t.Width - 1; k >= 0; k-- {
 			for j := range count {
 				at[k*count+j] = at[j] + index[k]*r.strides[i]

@@ -6,7 +6,8 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel"
 )
 
-// RoiAlign samples regions of x [N, Channels, Height, Width], which lie between two corners, into grids of OutHeight by OutWidth bins.
+// RoiAlign samples regions of x [N, Channels, Height, Width], which lie between
+// two corners, into grids of OutHeight by OutWidth bins.
 type RoiAlign struct {
 	Channels, Height, Width, OutHeight, OutWidth int
 	Ratio                                        int // samples along each side of a bin, 0 for about one per element
@@ -21,7 +22,8 @@ type roiSample struct {
 	weight [4]float64
 }
 
-// maxRoiSamples bounds the samples of a bin along each side: a region that is larger takes that many.
+// maxRoiSamples bounds the samples of a bin along each side: a region that is
+// larger takes that many.
 const maxRoiSamples = 1 << 10
 
 // RoiAlignRegion computes one region; image is that which it lies in.
@@ -85,7 +87,8 @@ func (r *RoiAlign) samples(bin float64) int {
 	return int(math.Min(n, maxRoiSamples))
 }
 
-// sample finds the elements around a place; outside of the image there is nothing.
+// sample finds the elements around a place; outside of the image there is
+// nothing.
 func (r *RoiAlign) sample(y, x float64) (s roiSample) {
 	if !(y >= -1 && y <= float64(r.Height) && x >= -1 && x <= float64(r.Width)) {
 		return s
@@ -97,7 +100,8 @@ func (r *RoiAlign) sample(y, x float64) (s roiSample) {
 	return s
 }
 
-// between returns the elements beside a coordinate, held inside, and how much of the second one counts.
+// between returns the elements beside a coordinate, held inside, and how much
+// of the second one counts.
 func between(v float64, n int) (lo, hi int, f float64) {
 	v = math.Max(v, 0)
 	if lo = int(v); lo >= n-1 {
@@ -112,7 +116,8 @@ type MaxRoi struct {
 	Scale                                        float64
 }
 
-// MaxRoiRegion computes one region: corners are whole elements, both inside. A bin without elements is 0.
+// MaxRoiRegion computes one region: corners are whole elements, both inside. A
+// bin without elements is 0.
 func MaxRoiRegion[T kernel.Float](r *MaxRoi, dst, image, corners []T) {
 	whole := func(v T) float64 { return math.Min(math.Max(math.Round(float64(v)*r.Scale), -1<<30), 1<<30) }
 	left, top := whole(corners[0]), whole(corners[1])
@@ -136,7 +141,8 @@ func MaxRoiRegion[T kernel.Float](r *MaxRoi, dst, image, corners []T) {
 	}
 }
 
-// bin returns the elements of bin i of n over size elements from start, as far as they lie inside.
+// bin returns the elements of bin i of n over size elements from start, as far
+// as they lie inside.
 func bin(i, n int, start, size float64, inside int) (lo, hi int) {
 	each := size / float64(n)
 	hold := func(v float64) int { return int(math.Min(math.Max(v+start, 0), float64(inside))) }

@@ -8,7 +8,8 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel"
 )
 
-// Rows are put in order by keys: numbers of the order of the elements, sorted by their bytes, so that elements that are equal keep theirs.
+// Rows are put in order by keys: numbers of the order of the elements, sorted
+// by their bytes, so that elements that are equal keep theirs.
 
 // orderItem is an element by its key and its place.
 type orderItem struct {
@@ -28,7 +29,8 @@ func orderItems(scratch []int64, n int) []orderItem {
 	return unsafe.Slice((*orderItem)(unsafe.Pointer(&scratch[0])), n)
 }
 
-// orderKeys makes the items of elements that lie step apart. NaN comes first, or last of all if nanLast; flip turns the order round.
+// orderKeys makes the items of elements that lie step apart. NaN comes first,
+// or last of all if nanLast; flip turns the order round.
 func orderKeys[T kernel.Number](items []orderItem, src []T, base, step int, flip uint64, nanLast bool) {
 	nan := uint64(0)
 	if nanLast {
@@ -71,7 +73,8 @@ func orderKeys[T kernel.Number](items []orderItem, src []T, base, step int, flip
 // fewItems are put in order by insertion.
 const fewItems = 48
 
-// sortItems puts items in the order of their keys, which it may lessen by a common number, and returns them: they may be in spare then.
+// sortItems puts items in the order of their keys, which it may lessen by a
+// common number, and returns them: they may be in spare then.
 func sortItems(items, spare []orderItem) []orderItem {
 	if len(items) <= fewItems {
 		for i, it := range items {

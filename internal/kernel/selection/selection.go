@@ -2,7 +2,8 @@ package selection
 
 import "github.com/tenure-go/tenure/internal/kernel"
 
-// Loss is the negative log likelihood of x [Batch, Classes, Area] at targets [Batch, Area].
+// Loss is the negative log likelihood of x [Batch, Classes, Area] at targets
+// [Batch, Area].
 type Loss struct {
 	Batch, Classes, Area int
 	Ignore               int64 // the target that counts for nothing, if HasIgnore
@@ -36,13 +37,15 @@ func NLLLoss[T kernel.Float, I kernel.Index](l *Loss, dst, x []T, targets []I, w
 	}
 }
 
-// TopK is the K largest, or Smallest, of each row of Axis elements that lie Inner apart.
+// TopK is the K largest, or Smallest, of each row of Axis elements that lie
+// Inner apart.
 type TopK struct {
 	Axis, Inner, K int
 	Smallest       bool
 }
 
-// picks reports whether so few elements are wanted that they are picked from a row, and not the row sorted.
+// picks reports whether so few elements are wanted that they are picked from a
+// row, and not the row sorted.
 func (s *TopK) picks() bool { return s.K <= 32 && 4*s.K <= s.Axis }
 
 // Scratch is how many numbers TopKRows wants.
@@ -53,7 +56,8 @@ func (s *TopK) Scratch() int {
 	return 2 * orderWords * s.Axis
 }
 
-// TopKRows computes rows [lo, hi). NaN is the smallest, and of equal elements the first comes first.
+// TopKRows computes rows [lo, hi). NaN is the smallest, and of equal elements
+// the first comes first.
 func TopKRows[T kernel.Number](s *TopK, lo, hi int, values []T, places []int64, src []T, scratch []int64) {
 	if s.K == 0 {
 		return
@@ -84,7 +88,8 @@ func TopKRows[T kernel.Number](s *TopK, lo, hi int, values []T, places []int64, 
 	}
 }
 
-// HardmaxRows writes 1 at the first largest element of rows [lo, hi) of axis elements that lie inner apart, and 0 elsewhere.
+// HardmaxRows writes 1 at the first largest element of rows [lo, hi) of axis
+// elements that lie inner apart, and 0 elsewhere.
 func HardmaxRows[T kernel.Float](lo, hi, axis, inner int, dst, src []T) {
 	for row := lo; row < hi; row++ {
 		base, best := row/inner*axis*inner+row%inner, 0

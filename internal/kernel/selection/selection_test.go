@@ -52,7 +52,8 @@ func TestSelection(t *testing.T) {
 	}
 }
 
-// testOrder sorts and picks from all kinds of numbers: NaN is the smallest, and zeros are equal.
+// testOrder sorts and picks from all kinds of numbers: NaN is the smallest, and
+// zeros are equal.
 func testOrder(t *testing.T) {
 	x := kerneltest.Spread(kerneltest.NewRand(101), 150)
 	orderRows(t, x)

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// Suppression chooses boxes [Batch, Boxes, 4] by scores [Batch, Classes, Boxes].
+// Suppression chooses boxes [Batch, Boxes, 4] by scores [Batch, Classes,
+// Boxes].
 type Suppression struct {
 	Batch, Classes, Boxes int
 	Most                  int     // boxes per class
@@ -15,7 +16,8 @@ type Suppression struct {
 	Centered              bool // boxes are middles and sizes, else two corners
 }
 
-// NonMaxSuppression writes batch, class and box of those that are chosen, and returns how many. scratch has Boxes numbers.
+// NonMaxSuppression writes batch, class and box of those that are chosen, and
+// returns how many. scratch has Boxes numbers.
 func NonMaxSuppression(s *Suppression, dst []int64, boxes, scores []float32, scratch []int64) int {
 	count := 0
 	for batch := range s.Batch {
@@ -37,7 +39,8 @@ func NonMaxSuppression(s *Suppression, dst []int64, boxes, scores []float32, scr
 	return count
 }
 
-// candidates are the boxes with enough score, the best one first; of equal ones the first comes first.
+// candidates are the boxes with enough score, the best one first; of equal ones
+// the first comes first.
 func (s *Suppression) candidates(score []float32, scratch []int64) []int64 {
 	n := 0
 	for i, v := range score {

@@ -12,7 +12,8 @@ import (
 // CompressSpec picks rows of Inner bytes of [Outer, Rows, Inner].
 type CompressSpec struct{ Outer, Rows, Inner int }
 
-// Compress writes the rows for which the condition, which may be shorter, holds, and returns how many of each outer index these are.
+// Compress writes the rows for which the condition, which may be shorter,
+// holds, and returns how many of each outer index these are.
 func Compress(s *CompressSpec, dst, src, condition []byte) int {
 	at, count := 0, 0
 	for o := range s.Outer {
@@ -44,8 +45,9 @@ func (s *UniqueSpec) Scratch(dt dtype.DType) int {
 	return 2 * orderWords * s.Rows
 }
 
-// Unique returns how many different rows there are. It sets where each is first, which one each row is, and how often each is there;
-// the three lists have a capacity of Rows numbers. NaN equals NaN and comes last.
+// Unique returns how many different rows there are. It sets where each is
+// first, which one each row is, and how often each is there; the three lists
+// have a capacity of Rows numbers. NaN equals NaN and comes last.
 func Unique(s *UniqueSpec, dt dtype.DType, src []byte, first, which, counts, scratch []int64) int {
 	n := 0
 	if s.Scratch(dt) > 0 {

@@ -8,8 +8,10 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/reduce"
 )
 
-// Attention is softmax(Q * K^T * Scale + mask) * V for each head. Q has Heads heads, K and V have Groups, each for Heads/Groups of Q. All
-// are [Batch, heads, length, size], or [Batch, length, heads * size] if Packed; past keys and values are never packed.
+// Attention is softmax(Q * K^T * Scale + mask) * V for each head. Q has Heads
+// heads, K and V have Groups, each for Heads/Groups of Q. All are [Batch,
+// heads, length, size], or [Batch, length, heads * size] if Packed; past keys
+// and values are never packed.
 type Attention struct {
 	Batch, Heads, Groups int
 	Queries, Past, Keys  int
@@ -24,7 +26,8 @@ type Attention struct {
 	MaskKeys int    // keys that the mask has; the others are masked
 }
 
-// AttentionArgs are the operands. Of the two masks at most one is there; Lengths, the keys per sample, may be absent, and so may Scores.
+// AttentionArgs are the operands. Of the two masks at most one is there;
+// Lengths, the keys per sample, may be absent, and so may Scores.
 type AttentionArgs[T kernel.Float] struct {
 	Y, Q, K, V, PastK, PastV, Bias, Scores []T
 	Allow                                  []uint8
@@ -72,7 +75,8 @@ func (a *Attention) seen(lengths []int64, batch, query int) (lo, hi int) {
 	return min(lo, hi), hi
 }
 
-// AttentionTile computes one tile. The keys that are hidden from a query are not read, unless Scores gets their products.
+// AttentionTile computes one tile. The keys that are hidden from a query are
+// not read, unless Scores gets their products.
 func AttentionTile[T kernel.Float](v *kernel.Variant, a *Attention, tile int, g *AttentionArgs[T], scratch []T) {
 	for r := tile * a.perTile(); r < min((tile+1)*a.perTile(), a.Batch*a.Heads*a.Queries); r++ {
 		query, head, batch := r%a.Queries, r/a.Queries%a.Heads, r/a.Queries/a.Heads
@@ -123,8 +127,9 @@ func AttentionTile[T kernel.Float](v *kernel.Variant, a *Attention, tile int, g 
 	}
 }
 
-// attentionMask adds what masks the scores of keys from on, of which [lo, hi) are seen, and tells whether a key is left. The row of the mask
-// is where it starts.
+// attentionMask adds what masks the scores of keys from on, of which [lo, hi)
+// are seen, and tells whether a key is left. The row of the mask is where it
+// starts.
 func attentionMask[T kernel.Float](a *Attention, g *AttentionArgs[T], scores []T, from, lo, hi, row int) (open bool) {
 	masked := T(math.Inf(-1))
 	for i := range scores {
@@ -179,7 +184,8 @@ func dots[T kernel.Float](v *kernel.Variant, dst, q, k []T, at, ld int) {
 	}
 }
 
-// weighted adds to dst the rows of values from at on, ld apart, times their weights.
+// weighted adds to dst the rows of values from at on, ld apart, times their
+// weights.
 func weighted[T kernel.Float](v *kernel.Variant, dst, weights, values []T, at, ld int) {
 	if len(weights) == 0 || len(dst) == 0 {
 		return
@@ -195,8 +201,9 @@ func weighted[T kernel.Float](v *kernel.Variant, dst, weights, values []T, at, l
 	}
 }
 
-// Rotary turns pairs of numbers of heads: the first Half of a head with the Half after it, or neighbours if Interleaved. The rest of a head
-// stays. The output may be the operand.
+// Rotary turns pairs of numbers of heads: the first Half of a head with the
+// Half after it, or neighbours if Interleaved. The rest of a head stays. The
+// output may be the operand.
 type Rotary struct {
 	Batch, Length, Heads, Size, Half int
 	Packed, Interleaved              bool
@@ -205,7 +212,8 @@ type Rotary struct {
 // Rows is how many heads there are at all positions.
 func (r *Rotary) Rows() int { return r.Batch * r.Length * r.Heads }
 
-// RotaryRows turns rows [lo, hi). The angles are one row of Half per sample and position, or the rows that the positions name.
+// RotaryRows turns rows [lo, hi). The angles are one row of Half per sample and
+// position, or the rows that the positions name.
 func RotaryRows[T kernel.Float](r *Rotary, lo, hi int, dst, src, cos, sin []T, positions []int64) {
 	for row := lo; row < hi; row++ {
 		var place int // sample and position

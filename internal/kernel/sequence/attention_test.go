@@ -33,7 +33,8 @@ func testAttention(t *testing.T, v *kernel.Variant) {
 	t.Run("rotary", testRotary)
 }
 
-// attention compares a call with the reference. Keys behind the lengths, if there are some, are NaN: they must not be read.
+// attention compares a call with the reference. Keys behind the lengths, if
+// there are some, are NaN: they must not be read.
 func attention(t *testing.T, v *kernel.Variant, a sequence.Attention, lengths []int64) {
 	t.Helper()
 	r := kerneltest.NewRand(80)
@@ -96,7 +97,8 @@ func attention(t *testing.T, v *kernel.Variant, a sequence.Attention, lengths []
 	})
 }
 
-// spoilt is keys or values whose first place is the given one, 0 for past ones, with NaN behind the lengths.
+// spoilt is keys or values whose first place is the given one, 0 for past ones,
+// with NaN behind the lengths.
 func spoilt(a sequence.Attention, x []float32, lengths []int64, first int) []float32 {
 	x = slices.Clone(x)
 	rows, packed := a.Keys, a.Packed

@@ -6,8 +6,8 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel"
 )
 
-// LinearAttention lets Heads states [Keys, Values] of each of Batch sequences of Length tokens be written under keys and read by
-// Queries queries each.
+// LinearAttention lets Heads states [Keys, Values] of each of Batch sequences
+// of Length tokens be written under keys and read by Queries queries each.
 type LinearAttention struct {
 	Batch, Length, Heads, Queries, Keys, Values int
 	Scale                                       float64
@@ -15,7 +15,8 @@ type LinearAttention struct {
 	DecayPerKey, RatePerHead                    bool // else one decay per head, one rate for all heads
 }
 
-// LinearAttentionHead runs one state through all tokens, and leaves it as it is then. decay, in logarithms, and rate may be nil.
+// LinearAttentionHead runs one state through all tokens, and leaves it as it is
+// then. decay, in logarithms, and rate may be nil.
 func LinearAttentionHead[T kernel.Float](l *LinearAttention, batch, head int, dst, state, q, k, v, decay, rate []T) {
 	for t := range l.Length {
 		token := batch*l.Length + t
@@ -50,7 +51,8 @@ func LinearAttentionHead[T kernel.Float](l *LinearAttention, batch, head int, ds
 	}
 }
 
-// writeState adds key * value^T, or key * (what value lacks)^T, column by column.
+// writeState adds key * value^T, or key * (what value lacks)^T, column by
+// column.
 func writeState[T kernel.Float](l *LinearAttention, state, key, value []T, by T) {
 	for j, v := range value {
 		if l.Delta {

@@ -5,7 +5,8 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/elementwise"
 )
 
-// CellKind is a recurrent cell; its number of gates is that of its weight matrices.
+// CellKind is a recurrent cell; its number of gates is that of its weight
+// matrices.
 type CellKind uint8
 
 const (
@@ -16,14 +17,16 @@ const (
 
 func (k CellKind) gates() int { return [...]int{1, 3, 4}[k] }
 
-// CellFunc is a function of a cell with its parameters. If Scaled it is A*Op(B*x).
+// CellFunc is a function of a cell with its parameters. If Scaled it is
+// A*Op(B*x).
 type CellFunc struct {
 	Op     kernel.UnaryOp
 	A, B   float64
 	Scaled bool
 }
 
-// Recurrent runs a cell over sequences: x [Steps, Batch, Input], or [Batch, Steps, Input] if BatchFirst; weights per direction.
+// Recurrent runs a cell over sequences: x [Steps, Batch, Input], or [Batch,
+// Steps, Input] if BatchFirst; weights per direction.
 type Recurrent struct {
 	Kind                              CellKind
 	Steps, Batch, Input, Hidden, Dirs int
@@ -34,7 +37,8 @@ type Recurrent struct {
 	Funcs                             []CellFunc // per direction: f, g, h as far as the cell has them
 }
 
-// RecurrentArgs are the operands; Bias, Lengths, H0, C0 and Peepholes may be absent, and so may every result.
+// RecurrentArgs are the operands; Bias, Lengths, H0, C0 and Peepholes may be
+// absent, and so may every result.
 type RecurrentArgs[T kernel.Float] struct {
 	X, W, R, Bias, H0, C0, Peepholes []T
 	Lengths                          []int32

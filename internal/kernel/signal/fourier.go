@@ -8,8 +8,9 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel"
 )
 
-// Fourier is a discrete Fourier transform of Length numbers, forward or inverse. Lengths that are no power of two are convolutions of
-// one, by Bluestein's way.
+// Fourier is a discrete Fourier transform of Length numbers, forward or
+// inverse. Lengths that are no power of two are convolutions of one, by
+// Bluestein's way.
 type Fourier struct {
 	Length  int
 	Inverse bool
@@ -60,7 +61,8 @@ func circle(k, n int64) complex128 {
 // ScratchNumbers is how many complex numbers Transform needs.
 func (f *Fourier) ScratchNumbers() int { return f.size }
 
-// Transform transforms x, of ScratchNumbers numbers of which the first Length count, into its first Length numbers.
+// Transform transforms x, of ScratchNumbers numbers of which the first Length
+// count, into its first Length numbers.
 func (f *Fourier) Transform(x []complex128) {
 	n := f.Length
 	if f.Inverse { // the conjugate of the transform of the conjugate
@@ -116,7 +118,8 @@ func (f *Fourier) powerOfTwo(x []complex128) {
 	}
 }
 
-// Signal is the layout of the data: rows of In numbers, of Parts parts each, that lie Inner apart, into rows of Out numbers.
+// Signal is the layout of the data: rows of In numbers, of Parts parts each,
+// that lie Inner apart, into rows of Out numbers.
 type Signal struct {
 	Fourier
 	In, Out, Inner int
@@ -124,7 +127,8 @@ type Signal struct {
 	OneSided       bool // half of the spectrum is there, the other one is its mirror: results are real
 }
 
-// SignalRow transforms one row: dst and src start at its first number, window may be nil, scratch has ScratchNumbers numbers.
+// SignalRow transforms one row: dst and src start at its first number, window
+// may be nil, scratch has ScratchNumbers numbers.
 func SignalRow[T kernel.Float](s *Signal, dst, src, window []T, scratch []complex128) {
 	x := scratch[:s.size]
 	clear(x)
@@ -166,7 +170,8 @@ func (s *Signal) mirror(x []complex128) {
 	}
 }
 
-// MelWeights fills the matrix [length/2+1, bins] whose columns are triangles, evenly spaced on the mel scale from low to high.
+// MelWeights fills the matrix [length/2+1, bins] whose columns are triangles,
+// evenly spaced on the mel scale from low to high.
 func MelWeights(dst []float64, bins, length int, rate, low, high float64) bool {
 	rows := length/2 + 1
 	clear(dst)

@@ -15,7 +15,8 @@ func TestFourier(t *testing.T) {
 	t.Run("mel", testMel)
 }
 
-// testSignal transforms rows that lie apart, of every length and of lengths that are padded or cut.
+// testSignal transforms rows that lie apart, of every length and of lengths
+// that are padded or cut.
 func testSignal(t *testing.T) {
 	r := kerneltest.NewRand(140)
 	for n := 1; n <= 40; n++ {
@@ -86,7 +87,8 @@ func wantSpectrum(t *testing.T, s *signal.Signal, row int, got, x, window []floa
 	}
 }
 
-// testMel looks at what triangles have: one peak of 1, and no weight beside their neighbours' peaks.
+// testMel looks at what triangles have: one peak of 1, and no weight beside
+// their neighbours' peaks.
 func testMel(t *testing.T) {
 	const bins, length, rows = 8, 256, 129
 	s := kerneltest.NewSpace(t)

@@ -17,7 +17,8 @@ func NGramKey(key []byte, item int64) []byte {
 	return binary.LittleEndian.AppendUint64(key, uint64(item))
 }
 
-// CountNGrams adds the n-grams of a row to counts. scratch holds a key, 8 bytes per item.
+// CountNGrams adds the n-grams of a row to counts. scratch holds a key, 8 bytes
+// per item.
 func CountNGrams[I kernel.Index](g *NGrams, counts []float32, row []I, scratch []byte) {
 	for step := 1; step <= g.Skip+1; step++ {
 		for from := range row {

@@ -8,7 +8,8 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel"
 )
 
-// Text is strings of a fixed width: each is its bytes, filled up with zeros. Zeros at the end are no part of a string.
+// Text is strings of a fixed width: each is its bytes, filled up with zeros.
+// Zeros at the end are no part of a string.
 type Text struct {
 	Data  []byte
 	Width int // in bytes, 1 or more
@@ -31,7 +32,8 @@ func (t Text) Put(i int, s []byte) {
 	clear(row[copy(row, s):])
 }
 
-// AppendLower and AppendUpper append s in another case, character by character by Unicode's tables. Bytes that are no UTF-8 stay.
+// AppendLower and AppendUpper append s in another case, character by character
+// by Unicode's tables. Bytes that are no UTF-8 stay.
 func AppendLower(dst, s []byte) []byte { return appendCase(dst, s, unicode.ToLower) }
 
 // AppendUpper is AppendLower for the upper case.
@@ -57,8 +59,9 @@ type Normalizer struct {
 	Stop   map[string]bool
 }
 
-// Normalize fills dst with the strings that remain of the first n strings of src, and returns their number: an empty string if none
-// remains. dst is wide enough for changed strings, and scratch is as long as one of them.
+// Normalize fills dst with the strings that remain of the first n strings of
+// src, and returns their number: an empty string if none remains. dst is wide
+// enough for changed strings, and scratch is as long as one of them.
 func Normalize(z *Normalizer, dst, src Text, n int, scratch []byte) int {
 	kept := 0
 	for i := range n {
@@ -110,7 +113,8 @@ func EqualText(n *kernel.Nest, lo, hi int, dst []uint8, a, b Text) {
 	}
 }
 
-// IndexText writes the place of each string from lo to hi, and absent for one that has none.
+// IndexText writes the place of each string from lo to hi, and absent for one
+// that has none.
 func IndexText(dst []int64, src Text, lo, hi int, places map[string]int64, absent int64) {
 	for i := lo; i < hi; i++ {
 		at, ok := places[string(src.At(i))]
@@ -127,7 +131,8 @@ type TextSplit struct {
 	Most      int    // splits of one string at most; below 0 for any number
 }
 
-// CountParts counts the parts of each of the first n strings, and returns the largest count. counts may be nil.
+// CountParts counts the parts of each of the first n strings, and returns the
+// largest count. counts may be nil.
 func CountParts(z *TextSplit, src Text, n int, counts []int64) int {
 	most := 0
 	for i := range n {
@@ -143,7 +148,8 @@ func CountParts(z *TextSplit, src Text, n int, counts []int64) int {
 	return most
 }
 
-// SplitText fills dst with rows of so many parts, of each of the first n strings.
+// SplitText fills dst with rows of so many parts, of each of the first n
+// strings.
 func SplitText(z *TextSplit, dst, src Text, n, parts int) {
 	for i := range n {
 		at := 0
@@ -158,7 +164,8 @@ func SplitText(z *TextSplit, dst, src Text, n, parts int) {
 	}
 }
 
-// start returns the part of a string that is to be split; false means that it has no parts.
+// start returns the part of a string that is to be split; false means that it
+// has no parts.
 func (z *TextSplit) start(s []byte) ([]byte, bool) {
 	if len(z.Delimiter) > 0 {
 		return s, true
@@ -167,8 +174,8 @@ func (z *TextSplit) start(s []byte) ([]byte, bool) {
 	return s, len(s) > 0
 }
 
-// Part returns the part at the front of the rest of a string after so many parts, and the new rest; more says whether there is
-// another part.
+// Part returns the part at the front of the rest of a string after so many
+// parts, and the new rest; more says whether there is another part.
 func (z *TextSplit) part(rest []byte, done int) (part, left []byte, more bool) {
 	if z.Most >= 0 && done == z.Most {
 		return rest, nil, false

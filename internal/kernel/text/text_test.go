@@ -20,8 +20,8 @@ func TestText(t *testing.T) {
 	t.Run("split", testSplitText)
 }
 
-// textParts are the parts of random strings: letters of one to four bytes, white space of all kinds, a delimiter, bytes that are no
-// UTF-8.
+// textParts are the parts of random strings: letters of one to four bytes,
+// white space of all kinds, a delimiter, bytes that are no UTF-8.
 var textParts = []string{"a", "B", "k", " ", "\t", "\u00a0", "\u3000", "--", "ß", "É", "ɐ", "İ", "Ω", "中", "𐐀", "\xff", "\xc3", "\uFFFD"}
 
 func randomText(r *rand.Rand, n int) []string {
@@ -34,7 +34,8 @@ func randomText(r *rand.Rand, n int) []string {
 	return list
 }
 
-// textIn returns a guarded copy of strings, as wide as the longest and maybe wider.
+// textIn returns a guarded copy of strings, as wide as the longest and maybe
+// wider.
 func textIn(s *kerneltest.Space, r *rand.Rand, name string, list []string) text.Text {
 	width := 1 + r.IntN(3)
 	for _, v := range list {

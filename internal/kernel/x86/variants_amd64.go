@@ -5,15 +5,16 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel"
 )
 
-// narrow512 is AVX-512 without VNNI: not all that have the wide vectors multiply bytes with them.
+// narrow512 is AVX-512 without VNNI: not all that have the wide vectors
+// multiply bytes with them.
 var narrow512 = func() kernel.Variant {
 	v := avx512
 	v.Bytes = avx2.Bytes
 	return v
 }()
 
-// Variants returns those that this process may run, slowest first: the processor has them, and TENURE_CPU allows
-// them.
+// Variants returns those that this process may run, slowest first: the
+// processor has them, and TENURE_CPU allows them.
 func Variants() (all []*kernel.Variant) {
 	if cpu.Level() >= cpu.AVX2 {
 		all = append(all, &avx2)

@@ -99,7 +99,8 @@ func liftMultiHead(n *lift.Node) {
 		return
 	}
 	if length := a.keyAxis(); a.isCausal && a.q.Type.Shape.Dim(length) != a.k.Type.Shape.Dim(length) {
-		// The last query of ONNX Runtime's sees all keys, however many there are.
+		// The last query of ONNX Runtime's sees all keys, however many there
+		// are.
 		n.Unsupported("unidirectional with queries %s and keys %s, want as many of both", a.q.Type, a.k.Type)
 		return
 	}

@@ -25,8 +25,9 @@ func lowest(dt dtype.DType) float64 {
 // completes the attributes of the attention.
 //
 // A masked key has the filter added, a key after its query the lowest number
-// instead. The attention's own causal mask takes keys out for good, which is the
-// same but for rows whose other scores are as low: in those, all keys count.
+// instead. The attention's own causal mask takes keys out for good, which is
+// the same but for rows whose other scores are as low: in those, all keys
+// count.
 func scoreMask(n *lift.Node, a *attention) *ir.Value {
 	dt := a.q.Type.DType
 	var out *ir.Value
@@ -128,7 +129,8 @@ func keysWithin(n *lift.Node, a *attention) *ir.Value {
 		parts := split(n, a.mask, 0, int64(samples), int64(samples))
 		ends, starts = parts[0], parts[1]
 	case size == 3*samples+2:
-		// Lengths, and then where samples begin when they are laid end to end: the lengths say all.
+		// Lengths, and then where samples begin when they are laid end to end:
+		// the lengths say all.
 		ends = split(n, a.mask, 0, int64(samples), int64(size-samples))[0]
 	default:
 		n.Fail("got a mask of %s for %d samples, want one or two numbers for each: %w", a.mask.Type, samples, shape.ErrShape)

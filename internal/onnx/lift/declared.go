@@ -59,7 +59,8 @@ func (s *Scope) compareType(v *wire.Value, value *ir.Value) error {
 	return nil
 }
 
-// TypeText returns a type as text, that of strings without the bytes that they take.
+// TypeText returns a type as text, that of strings without the bytes that they
+// take.
 func TypeText(t op.Type, text bool) string {
 	if text {
 		return t.AsText()

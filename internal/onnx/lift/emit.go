@@ -200,7 +200,8 @@ func (n *Node) restOf(def *op.Def) []op.Attr {
 	return out
 }
 
-// NoMoreAttrs ends the node if it has attributes that no lift function has taken.
+// NoMoreAttrs ends the node if it has attributes that no lift function has
+// taken.
 func (n *Node) NoMoreAttrs() {
 	if len(n.Attrs) == 0 {
 		return

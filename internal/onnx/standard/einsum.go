@@ -14,8 +14,8 @@ import (
 
 // An Einsum becomes transposes, sums and matrix products: operands are taken
 // one after the other into a product whose axes have labels. Of two operands
-// the labels that both have and that are not needed later are the inner axis of a
-// matrix product, those that both have and that are needed are its batch.
+// the labels that both have and that are not needed later are the inner axis of
+// a matrix product, those that both have and that are needed are its batch.
 
 var einsumTable = map[string]lift.Operator{"Einsum": lift.Lifted(12, liftEinsum)}
 
@@ -231,8 +231,8 @@ func anyHas(list []labelled, l label) bool {
 	return slices.ContainsFunc(list, func(x labelled) bool { return slices.Contains(x.labels, l) })
 }
 
-// times multiplies two operands and sums over the labels that are not needed any
-// more.
+// times multiplies two operands and sums over the labels that are not needed
+// any more.
 func times(n *lift.Node, x, y labelled, result []label, later []labelled) labelled {
 	var batch, inner, left, right []label
 	for _, l := range x.labels {
@@ -307,8 +307,8 @@ func grouped(n *lift.Node, v *ir.Value, keep, rows int) *ir.Value {
 	return reshaped(n, v, append(sizes, extents(n, v, keep, keep+rows), extents(n, v, keep+rows, rank)))
 }
 
-// ungrouped splits the rows and columns of a matrix product into the axes that they
-// were made from.
+// ungrouped splits the rows and columns of a matrix product into the axes that
+// they were made from.
 func ungrouped(n *lift.Node, v *ir.Value, x, y labelled, batch, left, right []label) *ir.Value {
 	of := func(x labelled, l label) extent {
 		i := slices.Index(x.labels, l)

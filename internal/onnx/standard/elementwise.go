@@ -131,8 +131,9 @@ func liftBinary(n *lift.Node) {
 	lift.Plain(n)
 }
 
-// liftPRelu lifts slopes per channel, and adds to x the axes of a slope that has
-// more of them: a slope [1] of a scalar makes [1] of it, as ONNX Runtime does.
+// liftPRelu lifts slopes per channel, and adds to x the axes of a slope that
+// has more of them: a slope [1] of a scalar makes [1] of it, as ONNX Runtime
+// does.
 func liftPRelu(n *lift.Node) {
 	rank, known := n.Rank(0)
 	if n.Opset < 7 && known && rank > 1 {

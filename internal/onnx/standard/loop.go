@@ -119,8 +119,8 @@ func finishLoop(n *lift.Node, r *iteration, args []*ir.Value, results int) []*ir
 	return values
 }
 
-// parts returns the body's declaration of its last outputs, which are stacked: it
-// decides the shape of a stack of no iterations if nothing else does.
+// parts returns the body's declaration of its last outputs, which are stacked:
+// it decides the shape of a stack of no iterations if nothing else does.
 func (r *iteration) parts(stacks int) op.Attrs {
 	var list []int64
 	wanted, first := false, len(r.body.Outputs)-max(stacks, 0)
@@ -200,8 +200,8 @@ func readScan(n *lift.Node) *scan {
 	return s
 }
 
-// liftScan makes a loop with one iteration per slice: the slices are gathered in
-// it, and its stacks are transposed and reversed after it.
+// liftScan makes a loop with one iteration per slice: the slices are gathered
+// in it, and its stacks are transposed and reversed after it.
 func liftScan(n *lift.Node) {
 	s := readScan(n)
 	if s == nil {
@@ -238,7 +238,8 @@ func liftScan(n *lift.Node) {
 // integer is a constant scalar.
 func integer(n *lift.Node, v int64) *ir.Value { return n.Scalar(dtype.I64, float64(v)) }
 
-// finishScan emits the loop and brings its stacks into the order that the attributes say.
+// finishScan emits the loop and brings its stacks into the order that the
+// attributes say.
 func finishScan(n *lift.Node, s *scan, r *iteration, args []*ir.Value) {
 	if n.Err = r.Err; n.Err != nil {
 		return

@@ -253,7 +253,8 @@ func liftWhereText(n *lift.Node) {
 	n.MarkText()
 }
 
-// shapeAttrs returns which dimensions of strings a Shape node selects, counted from the front.
+// shapeAttrs returns which dimensions of strings a Shape node selects, counted
+// from the front.
 func shapeAttrs(n *lift.Node) []op.Attr {
 	rank := int64(textRank(n, 0))
 	place := func(name string, absent int64) op.Attr {

@@ -10,7 +10,8 @@ var stringTable = map[string]lift.Operator{
 	"RegexFullMatch":   lift.Lifted(20, liftStrings),
 }
 
-// liftStrings lifts an operator that takes strings and whose results are numbers.
+// liftStrings lifts an operator that takes strings and whose results are
+// numbers.
 func liftStrings(n *lift.Node) {
 	if n.WantText() {
 		lift.Plain(n)

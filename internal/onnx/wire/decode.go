@@ -130,7 +130,8 @@ func appendMessage[T any](list []T, f *field, fields schema, decode func(m messa
 	return list, decode(m, &list[len(list)-1])
 }
 
-// withCapacity returns an empty list with exactly the capacity that the file fills.
+// withCapacity returns an empty list with exactly the capacity that the file
+// fills.
 func withCapacity[T any](n int) []T {
 	if n == 0 {
 		return nil

@@ -2,7 +2,8 @@ package wire
 
 import "encoding/binary"
 
-// TensorHead encodes the fields of a TensorProto before its data: dims, element type and name.
+// TensorHead encodes the fields of a TensorProto before its data: dims, element
+// type and name.
 func TensorHead(name string, code int32, sizes []int) (head []byte) {
 	number := func(field int, v uint64) {
 		head = binary.AppendUvarint(head, uint64(field)<<3|TypeVarint)

@@ -92,7 +92,8 @@ func CheckBools(typ op.Type, data []byte) error {
 	return nil
 }
 
-// Numbers of the fields of TensorProto that hold its data: raw, or in typed lists.
+// Numbers of the fields of TensorProto that hold its data: raw, or in typed
+// lists.
 const (
 	FloatData  = 4
 	Int32Data  = 5

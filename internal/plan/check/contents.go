@@ -7,8 +7,8 @@ import (
 	"github.com/tenure-go/tenure/plan"
 )
 
-// content is a run of bytes of a value that is no view: those from the offset on
-// of the value with the ID root, nothing for ID 0.
+// content is a run of bytes of a value that is no view: those from the offset
+// on of the value with the ID root, nothing for ID 0.
 type content struct {
 	root   int
 	offset int64
@@ -76,8 +76,8 @@ func (p place) bytes() Bytes { return Bytes{spaces[p.kind], p.arg, p.lo, p.hi} }
 func (p place) String() string { return p.bytes().String() }
 
 // contents are those of the bytes of all spaces: for each space disjoint
-// intervals in order of address. Bytes of no interval hold nothing. Weights have
-// no intervals: each holds itself, because no step may write it.
+// intervals in order of address. Bytes of no interval hold nothing. Weights
+// have no intervals: each holds itself, because no step may write it.
 type contents struct {
 	inputs, outputs int
 	lists           [][]interval // the arena, inputs, outputs, and own buffers by ID

@@ -95,7 +95,8 @@ func (c *checker) arena() (end int64) {
 	return end
 }
 
-// packed returns what packing adds to the bytes of the weights, of which there are so many.
+// packed returns what packing adds to the bytes of the weights, of which there
+// are so many.
 func (c *checker) packed(weights int64) (int64, *Violation) {
 	var sum int64
 	rest := c.program.Weights

@@ -63,10 +63,10 @@ func proverOf(p *ir.Program, size func(int) int) (*ir.Program, *check.Prover) {
 	return first, prover
 }
 
-// TestMutantsOfInstances makes each change to the plan of an instance: of a program
-// that was met at other sizes before, whose prover has proved these. The checker finds
-// the same faults as in a program that has met no other sizes. Facts about the earlier
-// sizes do not hold for those of the instance.
+// TestMutantsOfInstances makes each change to the plan of an instance: of a
+// program that was met at other sizes before, whose prover has proved these.
+// The checker finds the same faults as in a program that has met no other
+// sizes. Facts about the earlier sizes do not hold for those of the instance.
 func TestMutantsOfInstances(t *testing.T) {
 	instances, stale := 0, 0
 	for _, m := range mutantTable {

@@ -33,8 +33,8 @@ type Prover struct {
 	proved  bool // the last layout
 }
 
-// NewProver returns a prover of layouts of a well-formed program, which must not
-// be changed after that.
+// NewProver returns a prover of layouts of a well-formed program, which must
+// not be changed after that.
 func NewProver(p *ir.Program) *Prover { return &Prover{checker: newChecker(p)} }
 
 // Prove proves that the layout is a safe way to run the program with values of

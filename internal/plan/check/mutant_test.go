@@ -165,8 +165,8 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// Views whose place depends on the value of an operand are views if the value is
-// known.
+// Views whose place depends on the value of an operand are views if the value
+// is known.
 func TestWeightsDecideViews(t *testing.T) {
 	p := parse(t, `func @slice(%x: f32[32]) -> (f32[8]) {
   weight @from: i64[1]

@@ -7,8 +7,9 @@ import (
 	"github.com/tenure-go/tenure/plan"
 )
 
-// measure finds the bytes of a value: those of its type, or the most that it can
-// take where it lies in the arena or is an output of one of several known types.
+// measure finds the bytes of a value: those of its type, or the most that it
+// can take where it lies in the arena or is an output of one of several known
+// types.
 func (c *checker) measure(x *value, space plan.Space) error {
 	_, carried := c.index.LoopOf(x.Value)
 	if x.typ.IsStatic() || x.Kind != ir.Result && !carried {

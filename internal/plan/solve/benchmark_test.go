@@ -37,8 +37,9 @@ func benchmarks(t testing.TB) map[string]*plan.Problem {
 	return problems
 }
 
-// ratios are multiples of the lower bound: the best that greedy packing is known to reach on the benchmarks, by size or in
-// order of time, and the best that the default effort reaches.
+// ratios are multiples of the lower bound: the best that greedy packing is
+// known to reach on the benchmarks, by size or in order of time, and the best
+// that the default effort reaches.
 var ratios = map[string]struct{ greedy, reached float64 }{
 	"A": {1.290, 1.091}, "B": {1.347, 1}, "C": {1.364, 1}, "D": {1.309, 1.114}, "E": {1.369, 1.185}, "F": {1.222, 1},
 	"G": {1.219, 1.089}, "H": {1.173, 1}, "I": {1.410, 1.109}, "J": {1.318, 1.159}, "K": {1.290, 1.144},

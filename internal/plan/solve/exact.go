@@ -5,17 +5,21 @@ import (
 	"slices"
 )
 
-// An exact search builds a placement from the ground up: it puts storages on those already placed, each as low as possible,
-// in order of their bases, and goes back when the others cannot fit. Four rules keep it small:
+// An exact search builds a placement from the ground up: it puts storages on
+// those already placed, each as low as possible, in order of their bases, and
+// goes back when the others cannot fit. Four rules keep it small:
 //
-//   - Bases never fall, and among equal bases the preference rises: every arrangement is built in one order only.
-//   - A storage is not put where another would still fit entirely below: that arrangement could be pushed down.
-//   - At every section of time, the other storages have to fit between the lowest place that is still free for them and the
-//     capacity.
-//   - Storages that no longer meet in time, through others that are left, are arranged independently.
+//   - Bases never fall, and among equal bases the preference rises: every
+//     arrangement is built in one order only.
+//   - A storage is not put where another would still fit entirely below: that
+//     arrangement could be pushed down.
+//   - At every section of time, the other storages have to fit between the
+//     lowest place that is still free for them and the capacity.
+//   - Storages that no longer meet in time, through others that are left, are
+//     arranged independently.
 //
-// For plain buffers it finds a placement within the capacity if there is one. Gapped storages can interlock in ways that it
-// does not try.
+// For plain buffers it finds a placement within the capacity if there is one.
+// Gapped storages can interlock in ways that it does not try.
 type exact struct {
 	*instance
 	*sections
@@ -35,7 +39,8 @@ type exact struct {
 	closed   []interval
 }
 
-// change is an entry of the trail by which a step is taken back: a number that was set, or a storage that was placed.
+// change is an entry of the trail by which a step is taken back: a number that
+// was set, or a storage that was placed.
 type change struct {
 	number  *int64 // nil for a storage
 	was     int64
@@ -51,8 +56,9 @@ func newExact(in *instance, c *sections, b *budget) *exact {
 	}
 }
 
-// run looks for a placement that ends at capacity or below and leaves it in base. It stops when it has spent effort;
-// whole reports that it did not have to, so that another run would find nothing more.
+// run looks for a placement that ends at capacity or below and leaves it in
+// base. It stops when it has spent effort; whole reports that it did not have
+// to, so that another run would find nothing more.
 func (x *exact) run(capacity int64, prefer []int, effort int64) (found, whole bool) {
 	x.capacity, x.prefer, x.limit = capacity, prefer, x.spent+effort
 	clear(x.base)
@@ -81,8 +87,9 @@ func (x *exact) run(capacity int64, prefer []int, effort int64) (found, whole bo
 	return found, x.spent < x.limit && !x.over
 }
 
-// fill places the storages of left, which are ordered by their first section, at low or above. Last is the preference of the
-// storage that was put at low. It splits them where no life goes on and arranges the parts one by one.
+// fill places the storages of left, which are ordered by their first section,
+// at low or above. Last is the preference of the storage that was put at low.
+// It splits them where no life goes on and arranges the parts one by one.
 func (x *exact) fill(left []int, low int64, last, depth int) bool {
 	from, end := 0, 0
 	for k, i := range left {
@@ -123,7 +130,8 @@ func (x *exact) fillPart(left []int, low int64, last, depth int) bool {
 	return false
 }
 
-// candidates appends to next the storages of left that may be placed next, the lowest first.
+// candidates appends to next the storages of left that may be placed next, the
+// lowest first.
 func (x *exact) candidates(next, left []int, low int64, last int) []int {
 	first, end := len(x.sum), 0
 	ceiling := x.capacity // above it another storage fits below
@@ -166,7 +174,8 @@ func (x *exact) put(i int, at int64) bool {
 	near := x.storages[i].near
 	x.spent += int64(len(near))
 	for _, n := range near {
-		// The neighbour is forbidden to be between these two, and comes at or above the base of i.
+		// The neighbour is forbidden to be between these two, and comes at or
+		// above the base of i.
 		lo, hi := at-n.hi, at-n.lo
 		j := n.other
 		if from := max(x.least[j], at); x.placed[j] || from <= lo || hi <= from {
@@ -196,7 +205,8 @@ func (x *exact) touch(i int) {
 	}
 }
 
-// settle computes the stale floors again, until one of them shows that the storages left at its section do not fit above at.
+// settle computes the stale floors again, until one of them shows that the
+// storages left at its section do not fit above at.
 func (x *exact) settle(at int64) bool {
 	fits := true
 	for _, n := range x.stale {
@@ -211,7 +221,8 @@ func (x *exact) settle(at int64) bool {
 	return fits
 }
 
-// floorOf returns the lowest unit that an unplaced storage can still get at section n.
+// floorOf returns the lowest unit that an unplaced storage can still get at
+// section n.
 func (x *exact) floorOf(n int) int64 {
 	floor := x.capacity
 	for _, m := range x.members[n] {
@@ -222,7 +233,8 @@ func (x *exact) floorOf(n int) int64 {
 	return floor
 }
 
-// lift returns the lowest base of storage i, from low upward, that no placed storage forbids.
+// lift returns the lowest base of storage i, from low upward, that no placed
+// storage forbids.
 func (x *exact) lift(i int, low int64) int64 {
 	closed := x.closed[:0]
 	for _, n := range x.storages[i].near {

@@ -2,7 +2,8 @@ package solve
 
 import "slices"
 
-// A packer places storages one after another, each as the fit rule says among those placed before it.
+// A packer places storages one after another, each as the fit rule says among
+// those placed before it.
 type packer struct {
 	*instance
 	*budget
@@ -31,8 +32,9 @@ func (f fit) String() string {
 	return "lowest"
 }
 
-// pack places order[from:] after order[:from], which has to be in place already, and returns the end of the highest storage.
-// It stops and returns false when a storage would end above limit.
+// pack places order[from:] after order[:from], which has to be in place
+// already, and returns the end of the highest storage. It stops and returns
+// false when a storage would end above limit.
 func (k *packer) pack(order []int, from int, rule fit, limit int64) (top int64, ok bool) {
 	for r, i := range order {
 		k.rank[i] = r

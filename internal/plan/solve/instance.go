@@ -7,10 +7,12 @@ import (
 	"github.com/tenure-go/tenure/plan"
 )
 
-// An instance is a problem in the form that the searches work on: for every pair of storages that meet in time the
-// distances between their bases that are forbidden, so that a storage is a point that has to keep out of intervals. Bytes
-// are counted in units, the largest number of bytes that every size and offset is a multiple of: no placement that is worth
-// anything has a base between them.
+// An instance is a problem in the form that the searches work on: for every
+// pair of storages that meet in time the distances between their bases that are
+// forbidden, so that a storage is a point that has to keep out of intervals.
+// Bytes are counted in units, the largest number of bytes that every size and
+// offset is a multiple of: no placement that is worth anything has a base
+// between them.
 type instance struct {
 	unit     int64 // in bytes
 	bound    int64 // lower bound, in units like all that follows
@@ -35,13 +37,15 @@ type storage struct {
 
 func (s *storage) life() int64 { return int64(s.end - s.start) }
 
-// neighbour forbids one open interval of distances: lo < base - base of other < hi.
+// neighbour forbids one open interval of distances: lo < base - base of other <
+// hi.
 type neighbour struct {
 	other  int
 	lo, hi int64
 }
 
-// rect is a range of bytes, later units, of a storage that is live over a time; the rects of a storage do not overlap.
+// rect is a range of bytes, later units, of a storage that is live over a time;
+// the rects of a storage do not overlap.
 type rect struct {
 	lo, hi     int64
 	start, end plan.Time
@@ -87,7 +91,8 @@ func (s *storage) measure(unit int64) {
 	for k := range s.rects {
 		r := &s.rects[k]
 		r.lo, r.hi = r.lo/unit, r.hi/unit
-		// The conversion of the product keeps it from being fused with the sum, which would round otherwise elsewhere.
+		// The conversion of the product keeps it from being fused with the sum,
+		// which would round otherwise elsewhere.
 		s.area += float64(float64(r.hi-r.lo) * float64(r.end-r.start))
 		if k == 0 {
 			s.start, s.end = r.start, r.end
@@ -110,8 +115,8 @@ func (in *instance) press(levels []plan.LiveStep) {
 	}
 }
 
-// findTimes finds the moments that matter: those at which something starts and after which something ends before anything
-// else starts.
+// findTimes finds the moments that matter: those at which something starts and
+// after which something ends before anything else starts.
 func (in *instance) findTimes() {
 	type event struct {
 		at     plan.Time
@@ -137,11 +142,12 @@ func (in *instance) findTimes() {
 	}
 }
 
-// maxPairs is the most pairs of storages that meet for which an instance keeps their neighbours: some tens of megabytes.
+// maxPairs is the most pairs of storages that meet for which an instance keeps
+// their neighbours: some tens of megabytes.
 const maxPairs = 1 << 20
 
-// meet fills the neighbours of every storage: storages are taken in order of their start, and each is compared with those
-// that have not ended yet.
+// meet fills the neighbours of every storage: storages are taken in order of
+// their start, and each is compared with those that have not ended yet.
 func (in *instance) meet() {
 	order := make([]int, 0, len(in.storages))
 	for i := range in.storages {
@@ -184,7 +190,8 @@ func (in *instance) forget() {
 	}
 }
 
-// neighbours returns the neighbours of storage i. The result is valid until the next call and uses into.
+// neighbours returns the neighbours of storage i. The result is valid until the
+// next call and uses into.
 func (in *instance) neighbours(i int, into []neighbour) []neighbour {
 	s := &in.storages[i]
 	if !in.dense {
@@ -208,8 +215,9 @@ func (in *instance) neighbours(i int, into []neighbour) []neighbour {
 // interval is open: it holds the points strictly between lo and hi.
 type interval struct{ lo, hi int64 }
 
-// forbidden returns the distances from the base of a to the base of b at which they would share bytes, as disjoint open
-// intervals in order. It writes over into.
+// forbidden returns the distances from the base of a to the base of b at which
+// they would share bytes, as disjoint open intervals in order. It writes over
+// into.
 func forbidden(into []interval, a, b []rect) []interval {
 	gaps := into[:0]
 	for _, x := range a {
@@ -225,7 +233,8 @@ func forbidden(into []interval, a, b []rect) []interval {
 	slices.SortFunc(gaps, byLow)
 	merged := gaps[:1]
 	for _, g := range gaps[1:] {
-		// Intervals that only touch stay apart: the point between them is legal.
+		// Intervals that only touch stay apart: the point between them is
+		// legal.
 		if last := &merged[len(merged)-1]; g.lo < last.hi {
 			last.hi = max(last.hi, g.hi)
 		} else {
@@ -237,13 +246,15 @@ func forbidden(into []interval, a, b []rect) []interval {
 
 func byLow(a, b interval) int { return cmp.Compare(a.lo, b.lo) }
 
-// A cutter finds the live bytes of storages. It keeps its lists for the next one.
+// A cutter finds the live bytes of storages. It keeps its lists for the next
+// one.
 type cutter struct {
 	live, below, cell []rect
 	edges             []int64
 }
 
-// cut appends to rects the live bytes of storage s as rects that do not overlap: pieces over the same bytes become one.
+// cut appends to rects the live bytes of storage s as rects that do not
+// overlap: pieces over the same bytes become one.
 func (c *cutter) cut(rects []rect, p *plan.Problem, s *plan.Storage) []rect {
 	live := c.live[:0]
 	for _, x := range s.Pieces {
@@ -291,7 +302,8 @@ func (c *cutter) cut(rects []rect, p *plan.Problem, s *plan.Storage) []rect {
 	return append(rects, below...)
 }
 
-// isOne reports whether the rects are over the same bytes, and none of them begins after those before it have ended, or ends before they begin.
+// isOne reports whether the rects are over the same bytes, and none of them
+// begins after those before it have ended, or ends before they begin.
 func isOne(live []rect) bool {
 	if len(live) == 0 {
 		return false

@@ -101,8 +101,9 @@ func TestKnownOfAnotherNumber(t *testing.T) {
 	}
 }
 
-// A problem fits again into the bytes that it took before, whatever came between,
-// and into any larger room. The arena is at most a fiftieth larger than a search's.
+// A problem fits again into the bytes that it took before, whatever came
+// between, and into any larger room. The arena is at most a fiftieth larger
+// than a search's.
 func TestKnownPlacesWithin(t *testing.T) {
 	random := rand.New(rand.NewPCG(4, 5))
 	var figures solve.Known

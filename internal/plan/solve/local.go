@@ -5,9 +5,11 @@ import (
 	"math/rand/v2"
 )
 
-// moveToFront spends effort on improving the best order by moves: a storage that sticks out of the bound is placed before one
-// of the storages that were placed earlier and meet it in time. Moves that make things no worse are kept; after a long while
-// without gain the search returns to the best order and shakes it.
+// moveToFront spends effort on improving the best order by moves: a storage
+// that sticks out of the bound is placed before one of the storages that were
+// placed earlier and meet it in time. Moves that make things no worse are kept;
+// after a long while without gain the search returns to the best order and
+// shakes it.
 func (s *search) moveToFront(effort int64) {
 	if s.done() || effort <= 0 {
 		return
@@ -50,7 +52,8 @@ func (m *mover) restart() {
 	m.adopt(top)
 }
 
-// adopt makes the placement that the packer holds, which ends at top, the current one.
+// adopt makes the placement that the packer holds, which ends at top, the
+// current one.
 func (m *mover) adopt(top int64) {
 	if m.top = top; top < m.best.top {
 		m.keepOrder(top, m.order, "local search")
@@ -72,7 +75,8 @@ func (m *mover) measure() (excess float64) {
 	return excess
 }
 
-// move tries one move and reports whether it made things better. A move that made them worse is taken back.
+// move tries one move and reports whether it made things better. A move that
+// made them worse is taken back.
 func (m *mover) move() bool {
 	m.spent++
 	i := m.out[m.random.IntN(len(m.out))]
@@ -106,7 +110,8 @@ func (m *mover) shake() {
 	}
 }
 
-// earlier returns the rank of a random storage that meets storage i in time and is placed before it, or -1.
+// earlier returns the rank of a random storage that meets storage i in time and
+// is placed before it, or -1.
 func (m *mover) earlier(i int) int {
 	const tries = 8
 	near := m.storages[i].near

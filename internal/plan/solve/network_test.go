@@ -2,7 +2,8 @@ package solve_test
 
 import "github.com/tenure-go/tenure/plan"
 
-// A network writes down the lifetimes of a convolutional network, step by step, the way a planner does.
+// A network writes down the lifetimes of a convolutional network, step by step,
+// the way a planner does.
 type network struct {
 	plan.Problem
 	step int
@@ -41,8 +42,9 @@ func (n *network) overwrite(floats int, in value, others ...value) value {
 	return value{in.storage, len(c.Pieces) - 1}
 }
 
-// join makes the storages of ins parts of one, one after another, and returns a value over all of it that a step has made by
-// doing nothing: a concatenation whose parts were written in place.
+// join makes the storages of ins parts of one, one after another, and returns a
+// value over all of it that a step has made by doing nothing: a concatenation
+// whose parts were written in place.
 func (n *network) join(ins ...value) value {
 	var size int64
 	var pieces []plan.Piece
@@ -63,8 +65,9 @@ func (n *network) join(ins ...value) value {
 	return value{len(n.Storages) - 1, len(pieces) - 1}
 }
 
-// densenet is DenseNet-121 on one picture of 224 by 224: as it stands, with its elementwise steps in place, or with the
-// concatenations of its blocks in place too.
+// densenet is DenseNet-121 on one picture of 224 by 224: as it stands, with its
+// elementwise steps in place, or with the concatenations of its blocks in place
+// too.
 func densenet(inPlace, joined bool) *plan.Problem {
 	n := &network{}
 	elementwise := func(floats int, in value) value {
@@ -116,8 +119,9 @@ func densenet(inPlace, joined bool) *plan.Problem {
 	return &n.Problem
 }
 
-// resnet is ResNet-50 with everything in place that can be: activations, additions into the longer branch, and the pooling,
-// which leaves the greater part of its operand behind.
+// resnet is ResNet-50 with everything in place that can be: activations,
+// additions into the longer branch, and the pooling, which leaves the greater
+// part of its operand behind.
 func resnet() *plan.Problem {
 	n := &network{}
 	conv := func(floats int, in value) value {

@@ -17,14 +17,16 @@ func moments(s *storage) float64  { return float64(s.moments) }
 func start(s *storage) float64    { return -float64(s.start) }
 func end(s *storage) float64      { return float64(s.end) }
 
-// A ranking is an order of the storages by several keys, each of which decides among equals of those before.
+// A ranking is an order of the storages by several keys, each of which decides
+// among equals of those before.
 type ranking struct {
 	name string
 	keys []key
 }
 
-// rankings are the orders in which the portfolio places storages. None wins everywhere: convolutional networks with dense
-// concatenations need the long-lived storages first, others the large ones.
+// rankings are the orders in which the portfolio places storages. None wins
+// everywhere: convolutional networks with dense concatenations need the
+// long-lived storages first, others the large ones.
 var rankings = []ranking{
 	{"size", []key{size, duration}},
 	{"duration", []key{duration, size}},
@@ -36,9 +38,10 @@ var rankings = []ranking{
 	{"end", []key{end, size}},
 }
 
-// preferences are the orders in which the exact search tries storages of one base: the long-lived first, or by size times a
-// power of how long they live, counted in time or in moments that matter. Which of them leads to a placement differs from
-// problem to problem.
+// preferences are the orders in which the exact search tries storages of one
+// base: the long-lived first, or by size times a power of how long they live,
+// counted in time or in moments that matter. Which of them leads to a placement
+// differs from problem to problem.
 var preferences = []ranking{
 	{"duration", []key{duration, area, peak}},
 	{"moments", []key{moments, area, peak}},
@@ -58,10 +61,12 @@ func weighted(k key, power int) key {
 	}
 }
 
-// order returns the storages of in by rank; equal ones by their start and their number, so that a result can be repeated.
+// order returns the storages of in by rank; equal ones by their start and their
+// number, so that a result can be repeated.
 func (r ranking) order(in *instance) []int { return r.shaken(in, 0, nil) }
 
-// shaken returns the order with every key of every storage changed by up to noise per cent.
+// shaken returns the order with every key of every storage changed by up to
+// noise per cent.
 func (r ranking) shaken(in *instance, noise int, random *rand.Rand) []int {
 	values := make([][]float64, len(in.storages))
 	order := make([]int, len(in.storages))

@@ -14,7 +14,8 @@ func buffer(size int64, start, end plan.Time) plan.Storage {
 	return plan.Storage{Size: size, Pieces: []plan.Piece{{Size: size, Start: start, End: end}}}
 }
 
-// The third to fifth buffers leave free, from the ground up, gaps of 4, 2 and 3: the last chooses among them.
+// The third to fifth buffers leave free, from the ground up, gaps of 4, 2 and
+// 3: the last chooses among them.
 func TestPackRules(t *testing.T) {
 	for _, test := range []struct {
 		size             int64
@@ -41,7 +42,8 @@ func TestPackRules(t *testing.T) {
 	}
 }
 
-// Distances at which two storages share bytes: a hole that is as large as the guest is one legal point.
+// Distances at which two storages share bytes: a hole that is as large as the
+// guest is one legal point.
 func TestForbidden(t *testing.T) {
 	frame := []rect{{0, 4, 0, 9}, {7, 9, 0, 9}}
 	for _, test := range []struct {
@@ -60,7 +62,8 @@ func TestForbidden(t *testing.T) {
 	}
 }
 
-// Pieces over the same bytes are one rect while one of them lives, and equal lives above each other are one rect.
+// Pieces over the same bytes are one rect while one of them lives, and equal
+// lives above each other are one rect.
 func TestCut(t *testing.T) {
 	p := &plan.Problem{Align: 1}
 	var c cutter
@@ -94,7 +97,8 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// Too many pairs are not kept; the neighbours that are found instead are the same.
+// Too many pairs are not kept; the neighbours that are found instead are the
+// same.
 func TestDenseInstance(t *testing.T) {
 	p := &plan.Problem{Align: 1}
 	for i := range 1500 {

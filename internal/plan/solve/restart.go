@@ -6,9 +6,10 @@ import (
 	"math/rand/v2"
 )
 
-// fillUp spends effort on exact searches for less than the best answer: at the bound, and a quarter of the way from the
-// best to it. Whether one search succeeds is a matter of luck with long tails, so many short ones are made, under all
-// preferences and with ever new noise in them.
+// fillUp spends effort on exact searches for less than the best answer: at the
+// bound, and a quarter of the way from the best to it. Whether one search
+// succeeds is a matter of luck with long tails, so many short ones are made,
+// under all preferences and with ever new noise in them.
 func (s *search) fillUp(effort int64) {
 	if s.done() || effort <= 0 {
 		return

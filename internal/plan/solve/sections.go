@@ -8,7 +8,8 @@ type sections struct {
 	span    []span     // by storage
 }
 
-// member is a storage that lives at a section, with the lowest unit that is live there.
+// member is a storage that lives at a section, with the lowest unit that is
+// live there.
 type member struct {
 	storage int
 	lo      int64
@@ -22,13 +23,16 @@ type span struct {
 
 func (s *span) end() int { return s.first + len(s.cells) }
 
-// cell is the live part of a storage at one section: size units, the lowest at lo from its base; nothing if size is 0.
+// cell is the live part of a storage at one section: size units, the lowest at
+// lo from its base; nothing if size is 0.
 type cell struct{ lo, size int64 }
 
-// maxCells is the most cells for which sections are made: some tens of megabytes.
+// maxCells is the most cells for which sections are made: some tens of
+// megabytes.
 const maxCells = 1 << 21
 
-// newSections returns the sections of in, or false where there would be too many cells.
+// newSections returns the sections of in, or false where there would be too
+// many cells.
 func newSections(in *instance) (*sections, bool) {
 	cells := 0
 	for i := range in.storages {

@@ -9,21 +9,26 @@ import (
 	"github.com/tenure-go/tenure/plan"
 )
 
-// DefaultEffort is the budget of a search that names none: some fifty milliseconds.
+// DefaultEffort is the budget of a search that names none: some fifty
+// milliseconds.
 const DefaultEffort = 25_000_000
 
-// Options say how long Solve may look for a better placement once it has one. The zero value is a good choice.
+// Options say how long Solve may look for a better placement once it has one.
+// The zero value is a good choice.
 type Options struct {
-	// Effort is the work that the searches after the portfolio may spend, in steps of a few nanoseconds. 0 stands for
-	// DefaultEffort, less than 0 for none.
+	// Effort is the work that the searches after the portfolio may spend, in
+	// steps of a few nanoseconds. 0 stands for DefaultEffort, less than 0 for
+	// none.
 	Effort int64
-	// Deadline ends the search by the clock, with the best placement so far; the result then depends on the machine.
-	// The zero time stands for no deadline.
+	// Deadline ends the search by the clock, with the best placement so far;
+	// the result then depends on the machine. The zero time stands for no
+	// deadline.
 	Deadline time.Time
 }
 
-// Solve returns the smallest placement that it finds for p in the given effort. It stops early at p.LowerBound. The error
-// is a fault of p (plan.ErrProblem), or that of ctx where it is done before the search.
+// Solve returns the smallest placement that it finds for p in the given effort.
+// It stops early at p.LowerBound. The error is a fault of p (plan.ErrProblem),
+// or that of ctx where it is done before the search.
 func Solve(ctx context.Context, p *plan.Problem, o Options) (plan.Placement, error) {
 	if err := p.Validate(); err != nil {
 		return plan.Placement{}, err
@@ -52,7 +57,8 @@ func Solve(ctx context.Context, p *plan.Problem, o Options) (plan.Placement, err
 	return placement, nil
 }
 
-// A budget counts the work that is done and knows when to stop for reasons from outside.
+// A budget counts the work that is done and knows when to stop for reasons from
+// outside.
 type budget struct {
 	ctx      context.Context
 	deadline time.Time

@@ -33,7 +33,8 @@ func solved(t interface {
 	return a
 }
 
-// The arenas of real networks are as small as their lower bounds, which are those of the public ONNX models.
+// The arenas of real networks are as small as their lower bounds, which are
+// those of the public ONNX models.
 func TestNetworksReachTheirBound(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -61,7 +62,8 @@ func piece(offset, size int64, start, end plan.Time) plan.Piece {
 	return plan.Piece{Offset: offset, Size: size, Start: start, End: end}
 }
 
-// least returns the size of the smallest placement, by trying every base for every storage.
+// least returns the size of the smallest placement, by trying every base for
+// every storage.
 func least(p *plan.Problem) int64 {
 	align := p.BlockSize()
 	best := int64(0)
@@ -99,7 +101,8 @@ func buffers(t *rapid.T) *plan.Problem {
 	return p
 }
 
-// tiled draws eight buffers that leave nothing free in an arena of four to six units, as long as there are any left.
+// tiled draws eight buffers that leave nothing free in an arena of four to six
+// units, as long as there are any left.
 func tiled(t *rapid.T) *plan.Problem {
 	p := &plan.Problem{Align: 1}
 	free := rapid.Int64Range(4, 6).Draw(t, "units")
@@ -130,7 +133,8 @@ func TestSolveFindsTheLeast(t *testing.T) {
 	}
 }
 
-// Rigid storages can interlock in ways that no search here is sure to try, so these are the same on every run.
+// Rigid storages can interlock in ways that no search here is sure to try, so
+// these are the same on every run.
 func TestSolveFindsTheLeastOfRigidStorages(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 3))
 	above := 0
@@ -163,8 +167,8 @@ func randomLife(random *rand.Rand, offset, size int64) plan.Piece {
 	return piece(offset, size, plan.Time(start), plan.Time(start+1+random.IntN(6)))
 }
 
-// Problems of every mix of rigid storages, holes, equal buffers and crowded moments are placed soundly, whichever of the
-// searches has the last word.
+// Problems of every mix of rigid storages, holes, equal buffers and crowded
+// moments are placed soundly, whichever of the searches has the last word.
 func TestSolveIsSound(t *testing.T) {
 	methods := map[string]int{}
 	random := rand.New(rand.NewPCG(1, 1))
@@ -208,7 +212,8 @@ func TestSolveIsSound(t *testing.T) {
 	}
 }
 
-// A storage that reserves more bytes than its pieces need has no place left although the pieces would fit.
+// A storage that reserves more bytes than its pieces need has no place left
+// although the pieces would fit.
 func TestSolveKeepsWithinTheBest(t *testing.T) {
 	p := &plan.Problem{Align: 1, Storages: []plan.Storage{
 		{Size: 1, Pieces: []plan.Piece{piece(0, 1, 3, 8)}},
@@ -221,7 +226,8 @@ func TestSolveKeepsWithinTheBest(t *testing.T) {
 	}
 }
 
-// Problems that have no placement at their lower bound. However great the effort, the search ends when it has proved that.
+// Problems that have no placement at their lower bound. However great the
+// effort, the search ends when it has proved that.
 func TestSolveProvesTheLeast(t *testing.T) {
 	for _, test := range []struct {
 		bound   int64
@@ -248,7 +254,8 @@ func TestSolveProvesTheLeast(t *testing.T) {
 	}
 }
 
-// The answer is a function of the problem: no clock, no map order, no other run has a part in it.
+// The answer is a function of the problem: no clock, no map order, no other run
+// has a part in it.
 func TestSolveIsRepeatable(t *testing.T) {
 	p := densenet(true, false)
 	p.Storages = p.Storages[:120]
@@ -287,7 +294,8 @@ func TestSolveEdges(t *testing.T) {
 	}
 }
 
-// A storage that leaves its lower half early, and one that needs no more than that half: rectangles would need half more.
+// A storage that leaves its lower half early, and one that needs no more than
+// that half: rectangles would need half more.
 func TestSolveUsesHoles(t *testing.T) {
 	p := &plan.Problem{Align: 1, Storages: []plan.Storage{
 		{Name: "holed", Size: 20, Pieces: []plan.Piece{piece(0, 10, 0, 2), piece(10, 10, 0, 9)}},

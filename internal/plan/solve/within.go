@@ -15,11 +15,12 @@ type Room struct {
 
 // PlaceWithin answers a valid problem as one before, if that takes at most the
 // bytes of the room. If not it is solved, and the placement remembered; none is
-// forgotten. Where the room is not fixed, a placement as before that takes at most
-// a fiftieth more than the lower bound will do.
+// forgotten. Where the room is not fixed, a placement as before that takes at
+// most a fiftieth more than the lower bound will do.
 //
-// A problem that was placed once fits again into a room of as many bytes, whichever
-// problems came between: the placement is remembered, or made by the same search.
+// A problem that was placed once fits again into a room of as many bytes,
+// whichever problems came between: the placement is remembered, or made by the
+// same search.
 func (k *Known) PlaceWithin(ctx context.Context, p *plan.Problem, room Room, o Options) (plan.Placement, error) {
 	bound := k.measure(p)
 	best := plan.Placement{Size: math.MaxInt64}

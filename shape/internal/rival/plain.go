@@ -30,8 +30,8 @@ func (k Packed) Rank() int { return int(k.rank) }
 // cannot be stored in it.
 func Unique(sizes []int) unique.Handle[Packed] { return unique.Make(Pack(sizes)) }
 
-// Locked is a map under a lock. Its keys are strings of eight bytes, or of as few
-// as suffice, for each dimension.
+// Locked is a map under a lock. Its keys are strings of eight bytes, or of as
+// few as suffice, for each dimension.
 type Locked struct {
 	create func(sizes []int) *shape.Shape
 	short  bool

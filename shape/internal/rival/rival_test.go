@@ -10,8 +10,8 @@ import (
 	"github.com/tenure-go/tenure/shape/internal/rival"
 )
 
-// All rivals are correct: equal sizes are one pointer, different ones are not, in
-// all goroutines.
+// All rivals are correct: equal sizes are one pointer, different ones are not,
+// in all goroutines.
 func TestRivalsIntern(t *testing.T) {
 	create := func(sizes []int) *shape.Shape { return shape.MustOf(slices.Clone(sizes)...) }
 	for name, of := range map[string]func([]int) any{

@@ -1,9 +1,10 @@
-// Package wiretest writes ONNX files for tests of what reads them: [EncodeModel] from messages, [ModelText] from a short text.
+// Package wiretest writes ONNX files for tests of what reads them:
+// [EncodeModel] from messages, [ModelText] from a short text.
 //
 //	file := wiretest.ModelText(t, "opset 13\ninput x f32[2]\ny = Relu(x)\noutput y f32[2]")
 //
-// It encodes messages without checking them, so that faults can be written too. The caller owns the results. A [Writer] is for one
-// goroutine.
+// It encodes messages without checking them, so that faults can be written too.
+// The caller owns the results. A [Writer] is for one goroutine.
 package wiretest
 
 import (
@@ -13,7 +14,8 @@ import (
 	"github.com/tenure-go/tenure/internal/onnx/wire"
 )
 
-// Writer is the encoding of a message, as far as it is written. Its methods append a field.
+// Writer is the encoding of a message, as far as it is written. Its methods
+// append a field.
 type Writer []byte
 
 // Tag appends the number and the wire type of a field.
