@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	models    = flag.Int("models", 10, "models per operator")
+	models    = flag.Int("models", 5, "models per operator")
 	from      = flag.Int("from", 0, "number of the first model")
 	evaluator = flag.Bool("evaluator", false, "compare with ONNX's reference implementation, not with ONNX Runtime")
 	faults    = flag.Int("faults", 3, "models that are printed per operator")

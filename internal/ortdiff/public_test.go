@@ -19,7 +19,7 @@ import (
 	"github.com/tenure-go/tenure/memory/memorytest"
 )
 
-var public = flag.Int("public", 150, "public cases that run at other sizes, the same in every run; 0: all")
+var public = flag.Int("public", 50, "public cases that run at other sizes, the same in every run; 0: all")
 
 // otherSizes is the number of sizes at which a model runs beside those of its
 // first values.

@@ -53,7 +53,11 @@ func named(p *ir.Program, types []op.Type) map[string]int64 {
 // rules find.
 func TestFormulas(t *testing.T) {
 	known, unknown, compared := 0, 0, 0
-	checkDrawn(t, 1000, func(t *rapid.T) {
+	programs := 300
+	if testing.Short() {
+		programs = 100
+	}
+	checkDrawn(t, programs, func(t *rapid.T) {
 		d := randomprogram.DrawOpen(t)
 		l := load(t, d)
 		ctx, err := l.specialise(d.Sizes(t))
@@ -108,7 +112,7 @@ func TestFormulas(t *testing.T) {
 		}
 	})
 	t.Logf("dimensions of results: %d derived, %d not; %d instances compared", known, unknown, compared)
-	if known < 6*unknown || compared < 500 {
+	if known < 6*unknown || compared < programs {
 		t.Errorf("got %d dimensions derived and %d not, %d instances compared, want most derived: what loops carry is not", known, unknown, compared)
 	}
 }

@@ -39,7 +39,7 @@ import (
 //	go test ./internal/randomprogram -run 'TestAnyLength$' -rapid.checks=100000 -rapid.seed=7 -rapid.nofailfile -timeout 4h
 func TestAnyLength(t *testing.T) {
 	memorytest.Check(t)
-	seen := forRandom(t, 500, func(t *rapid.T, _ *compute.Pool, seen map[string]int) {
+	seen := forRandom(t, 250, func(t *rapid.T, _ *compute.Pool, seen map[string]int) {
 		before := memory.Stats().Total
 		o := randomprogram.DrawOpen(t)
 		anyLength(t, o, seen)
