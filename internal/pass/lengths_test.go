@@ -29,11 +29,7 @@ import (
 //	go test ./internal/pass -run TestLengths -rapid.checks 100000 -rapid.seed 7
 func TestLengths(t *testing.T) {
 	seen := map[string]int{}
-	programs := 1000
-	if testing.Short() {
-		programs = 200
-	}
-	checkLengths(t, programs, nil, func(t *rapid.T, fault string) { t.Fatal(fault) }, seen)
+	checkLengths(t, 1000, nil, func(t *rapid.T, fault string) { t.Fatal(fault) }, seen)
 	t.Logf("seen: %v", seen)
 	for _, what := range []string{"instances", "compared", "refused by a structure", "kept by guards"} {
 		if seen[what] == 0 {
