@@ -59,7 +59,7 @@ func openNames(in Info, axis int, symbols []string) []string {
 	}
 	s, ok := d.Symbol()
 	if !ok {
-		return []string{in.Name + "[" + strconv.Itoa(axis) + "]"}
+		return []string{placeName(in, axis)}
 	}
 	if terms, _ := sumOf(s, symbols); terms != nil {
 		return terms
@@ -68,7 +68,7 @@ func openNames(in Info, axis int, symbols []string) []string {
 }
 
 // sumOf reads a symbol as a sum of other symbols and numbers, as exporters
-// write it. It returns nil for any other.
+// write it. It returns no terms for any other.
 func sumOf(symbol string, symbols []string) (terms []string, rest int64) {
 	words := strings.Split(symbol, "+")
 	if len(words) == 1 {

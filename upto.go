@@ -194,20 +194,16 @@ func (s *sizes) place(name string) (sizePlace, bool) {
 	if i := s.find(name); i >= 0 {
 		return sizePlace{terms: []int{i}}, true
 	}
-	var at sizePlace
-	for term := range strings.SplitSeq(name, "+") {
-		term = strings.TrimSpace(term)
-		if i := s.find(term); i >= 0 {
-			at.terms = append(at.terms, i)
-			continue
-		}
-		n, err := strconv.Atoi(term)
-		if err != nil || n < 0 {
-			return sizePlace{}, false
-		}
-		at.fixed += n
+	var names []string
+	for _, d := range s.dims {
+		names = append(names, d.name)
 	}
-	return at, len(at.terms) > 0
+	terms, rest := sumOf(name, names)
+	at := sizePlace{fixed: int(rest)}
+	for _, term := range terms {
+		at.terms = append(at.terms, s.find(term))
+	}
+	return at, len(terms) > 0
 }
 
 // enumerable refuses ranges of more sizes than are proved one by one.
