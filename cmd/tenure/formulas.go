@@ -120,28 +120,18 @@ func planFormulas(cmd *cobra.Command, path string, given sizes, ranges []string,
 	if err != nil {
 		return err
 	}
-	return writeFormulas(cmd, f, asJSON, svg, html)
+	return writeDocument(cmd, documentOfFormulas(f), asJSON, svg, html)
 }
 
-// writeFormulas writes formulas as JSON, into the named files, or as a report.
-func writeFormulas(cmd *cobra.Command, f *plan.Formulas, asJSON bool, svg, html string) error {
-	notes := cmd.OutOrStdout()
-	if asJSON {
-		notes = cmd.ErrOrStderr()
+func documentOfFormulas(f *plan.Formulas) document {
+	return document{
+		json: func(w io.Writer) error {
+			e := json.NewEncoder(w)
+			e.SetIndent("", "  ")
+			return e.Encode(f)
+		},
+		svg:    f.WriteSVG,
+		html:   func(w io.Writer) error { return page.WriteFormulas(w, f) },
+		report: f.Report,
 	}
-	if err := writeDrawing(notes, svg, f.WriteSVG); err != nil {
-		return err
-	}
-	if err := writeDrawing(notes, html, func(w io.Writer) error { return page.WriteFormulas(w, f) }); err != nil {
-		return err
-	}
-	switch {
-	case asJSON:
-		e := json.NewEncoder(cmd.OutOrStdout())
-		e.SetIndent("", "  ")
-		return e.Encode(f)
-	case svg != "" || html != "":
-		return nil
-	}
-	return f.Report(reportTo(cmd.OutOrStdout()))
 }

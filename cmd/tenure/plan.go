@@ -64,7 +64,7 @@ func planCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return writePlan(cmd, p, asJSON, svg, html)
+			return writeDocument(cmd, documentOf(p), asJSON, svg, html)
 		},
 	}
 	flags := cmd.Flags()
@@ -106,25 +106,33 @@ const planExamples = `  tenure plan examples/digits/digits.onnx --shape image=1,
   tenure plan model.onnx --html plan.html
   tenure plan decoder.onnx --symbolic --shape batch=1 --range sequence=1..512`
 
-// writePlan writes a plan as JSON, into the named files, or as a report.
-func writePlan(cmd *cobra.Command, p *plan.Plan, asJSON bool, svg, html string) error {
+// document is a plan, or formulas, in the forms that can be written.
+type document struct{ json, svg, html, report func(io.Writer) error }
+
+func documentOf(p *plan.Plan) document {
+	return document{json: p.WriteJSON, svg: p.WriteSVG, html: func(w io.Writer) error { return page.Write(w, p) }, report: p.Report}
+}
+
+// writeDocument writes a document as JSON, into the named files, or as a
+// report.
+func writeDocument(cmd *cobra.Command, d document, asJSON bool, svg, html string) error {
 	notes := cmd.OutOrStdout()
 	if asJSON {
 		notes = cmd.ErrOrStderr()
 	}
-	if err := writeDrawing(notes, svg, p.WriteSVG); err != nil {
+	if err := writeDrawing(notes, svg, d.svg); err != nil {
 		return err
 	}
-	if err := writeDrawing(notes, html, func(w io.Writer) error { return page.Write(w, p) }); err != nil {
+	if err := writeDrawing(notes, html, d.html); err != nil {
 		return err
 	}
 	switch {
 	case asJSON:
-		return p.WriteJSON(cmd.OutOrStdout())
+		return d.json(cmd.OutOrStdout())
 	case svg != "" || html != "":
 		return nil
 	}
-	return p.Report(reportTo(cmd.OutOrStdout()))
+	return d.report(reportTo(cmd.OutOrStdout()))
 }
 
 // writeDrawing writes a drawing into a file, if there is to be one, and says
