@@ -198,7 +198,7 @@ func (m *Model) compile(ctx context.Context, t target, o sessionOptions) (exe *e
 func (m *Model) execOptions(o sessionOptions, declined []plan.Declined, copies []plan.Copy) exec.Options {
 	e := exec.Options{Threads: o.threads, MaxConcurrent: o.maxConcurrent, Declined: declined, Copies: copies, Store: m.file.Weights, Compressed: m.compressed}
 	if o.promise != nil {
-		e.Room = &o.promise.room
+		e.Capacity = &o.promise.capacity
 	}
 	return e
 }

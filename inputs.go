@@ -100,7 +100,7 @@ func (r *running) findPlan(ctx context.Context) error {
 	var err error
 	for {
 		r.exe, err = r.session.executable(ctx, target{types: r.types, donated: r.donated, value: r.input})
-		if errors.Is(err, errNoRoom) && r.onlyReleases() {
+		if errors.Is(err, errBeyondPromise) && r.onlyReleases() {
 			continue
 		}
 		if err != nil {

@@ -20,9 +20,9 @@ import (
 // structures are its own, and their placements stay: a size that was proved
 // once is placed in as many bytes by every run.
 type promise struct {
-	sizes   *sizes
-	room    solve.Room
-	figures plan.Range
+	sizes    *sizes
+	capacity solve.Capacity
+	figures  plan.Range
 
 	structures structures
 	givenUp    structures // of runs that give inputs up
@@ -89,7 +89,7 @@ func (m *Model) promise(ctx context.Context, o sessionOptions) (*promise, error)
 		first := p.figures.Refusals[0]
 		return nil, fmt.Errorf("got bounds within which the model takes no size: %s: %s: %w", p.figures.Where(first.At), first.Reason, inputError{ErrShape})
 	}
-	p.room.Fixed = true
+	p.capacity.Fixed = true
 	p.finish()
 	return p, nil
 }
@@ -138,7 +138,7 @@ func (p *promise) add(exe *exec.Executable, types []op.Type, at []int) error {
 	scratch := proof.ScratchPerThread * int64(f.Threads)
 	f.Sizes++
 	if f.Arena.Raise(proof.ArenaBytes, at) {
-		p.room.Bytes = proof.ArenaBytes
+		p.capacity.Bytes = proof.ArenaBytes
 		p.worst, p.worstExe = types, exe
 	}
 	f.Scratch.Raise(scratch, at)
@@ -182,7 +182,7 @@ func (p *promise) document() *plan.Range {
 // known returns the executable of the largest arena, if the target is of its
 // sizes: the promise is reached.
 func (p *promise) known(t target) *exec.Executable {
-	if p.room.Fixed && t.donations() == nil && slices.Equal(t.types, p.worst) {
+	if p.capacity.Fixed && t.donations() == nil && slices.Equal(t.types, p.worst) {
 		return p.worstExe
 	}
 	return nil
@@ -190,12 +190,12 @@ func (p *promise) known(t target) *exec.Executable {
 
 // holds reports whether a plan takes no more memory than was promised.
 func (p *promise) holds(exe *exec.Executable) bool {
-	return !p.room.Fixed || exe.ArenaBytes <= p.figures.Arena.Bytes && exe.ScratchBytes <= p.figures.Scratch.Bytes
+	return !p.capacity.Fixed || exe.ArenaBytes <= p.figures.Arena.Bytes && exe.ScratchBytes <= p.figures.Scratch.Bytes
 }
 
-// errNoRoom is the error of runs that give inputs up and whose plan takes more
-// memory than was promised.
-var errNoRoom = errors.New("the plan of a run that gives up inputs takes more than the promise")
+// errBeyondPromise is the error of runs that give inputs up and whose plan
+// takes more memory than was promised.
+var errBeyondPromise = errors.New("the plan of a run that gives up inputs takes more than the promise")
 
 // check returns an error for a plan that takes more memory than was promised.
 func (p *promise) check(t target, exe *exec.Executable) error {
@@ -206,5 +206,5 @@ func (p *promise) check(t target, exe *exec.Executable) error {
 	if t.donations() == nil {
 		return fmt.Errorf("BUG: a plan within the bounds of a promise: %s", taken)
 	}
-	return fmt.Errorf("%w: %s: %w", errNoRoom, taken, ErrLimit)
+	return fmt.Errorf("%w: %s: %w", errBeyondPromise, taken, ErrLimit)
 }

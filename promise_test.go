@@ -64,7 +64,7 @@ func TestNoRunBeyondThePromise(t *testing.T) {
 	if alive, err := run(6, borrow); err != nil || !alive {
 		t.Errorf("a borrowed input: alive %v, %v", alive, err)
 	}
-	s.opts.promise.figures.Arena.Bytes, s.opts.promise.room.Bytes = -1, -1
+	s.opts.promise.figures.Arena.Bytes, s.opts.promise.capacity.Bytes = -1, -1
 	if alive, err := run(6, donate); !errors.Is(err, ErrLimit) || !alive || !strings.Contains(err.Error(), "more than the promise: got ") {
 		t.Errorf("a donated input: alive %v, %v, want ErrLimit", alive, err)
 	}

@@ -41,10 +41,10 @@ type Options struct {
 	// Effort bounds the search for a placement, see package plan/solve.
 	Effort int64
 
-	// Room, where it is not nil, is the arena for executables of many sizes.
-	// Values of each are placed in at most so many bytes, if they were before,
-	// and the executable has the figures of its proof.
-	Room *solve.Room
+	// Capacity, where it is not nil, is the arena for executables of many
+	// sizes. Values of each are placed in at most so many bytes, if they were
+	// before, and the executable has the figures of its proof.
+	Capacity *solve.Capacity
 }
 
 // Executable is a compiled program: the numbers of its plan, proved, and where
@@ -65,7 +65,7 @@ type Executable struct {
 	numRefs int    // how many they have
 	code    []instr
 	dynamic []dynamicInfo // per value whose size depends on data, then one per spare
-	proof   check.Figures // with Options.Room
+	proof   check.Figures // with Options.Capacity
 	taken   []bool        // per parameter: the program writes into it or returns it
 	results []resultInfo
 

@@ -51,7 +51,7 @@ func (e *Executable) Instance(ctx context.Context, types ir.Types, table ir.Weig
 
 // compareFresh panics unless the plan is that of the program when it is
 // compiled from the start, but for offsets in the arena, and the arena, unless
-// there is room for larger ones, at most a twentieth larger.
+// the arena has a capacity for many sizes, at most a twentieth larger.
 func (e *Executable) compareFresh(ctx context.Context) {
 	fresh, err := Compile(ctx, e.Program.With(e.types), e.weights, e.structure.options)
 	if err != nil {
@@ -61,7 +61,7 @@ func (e *Executable) compareFresh(ctx context.Context) {
 		return
 	}
 	got, want := e.withoutOffsets(), fresh.withoutOffsets()
-	if e.structure.options.Room == nil && 20*got.ArenaBytes > 21*want.ArenaBytes {
+	if e.structure.options.Capacity == nil && 20*got.ArenaBytes > 21*want.ArenaBytes {
 		invariant.Failf("exec: got %d bytes of arena for an instance, want at most 1.05 of %d", got.ArenaBytes, want.ArenaBytes)
 	}
 	got.ArenaBytes = max(got.ArenaBytes, want.ArenaBytes)
@@ -144,8 +144,8 @@ func (s *structure) instance(ctx context.Context, types ir.Types, table ir.Weigh
 
 // place places the values of an instance.
 func (s *structure) place(ctx context.Context, p *plan.Problem) (plan.Placement, error) {
-	if room := s.options.Room; room != nil {
-		return s.known.PlaceWithin(ctx, p, *room, s.solveOptions())
+	if capacity := s.options.Capacity; capacity != nil {
+		return s.known.PlaceWithin(ctx, p, *capacity, s.solveOptions())
 	}
 	return s.known.Place(ctx, p, s.solveOptions())
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // Proof returns the figures that the checker has found for the executable. They
-// are known of one that was compiled with [Options.Room].
+// are known of one that was compiled with [Options.Capacity].
 func (e *Executable) Proof() check.Figures { return e.proof }
 
 // Unpromised lists the values whose size depends on data and that nothing

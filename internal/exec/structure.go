@@ -83,7 +83,7 @@ func (s *structure) compile(ctx context.Context, types ir.Types, table ir.Weight
 
 // placeFirst places the values of the first executable.
 func (s *structure) placeFirst(ctx context.Context, p *plan.Problem) (plan.Placement, error) {
-	if s.options.Room != nil {
+	if s.options.Capacity != nil {
 		return s.place(ctx, p)
 	}
 	placed, err := solve.Solve(ctx, p, s.solveOptions())
@@ -140,7 +140,7 @@ func (s *structure) finish(e *Executable, ts *tasks) error {
 	if err := s.prover.Prove(e.types, &s.layout, e.weights); err != nil {
 		return fmt.Errorf("BUG: the plan does not hold: %w", err)
 	}
-	if s.options.Room != nil {
+	if s.options.Capacity != nil {
 		var err error
 		if e.proof, err = s.prover.Figures(); err != nil {
 			return err

@@ -102,7 +102,7 @@ func TestKnownOfAnotherNumber(t *testing.T) {
 }
 
 // A problem fits again into the bytes that it took before, whatever came
-// between, and into any larger room. The arena is at most a fiftieth larger
+// between, and into any larger capacity. The arena is at most a fiftieth larger
 // than a search's.
 func TestKnownPlacesWithin(t *testing.T) {
 	random := rand.New(rand.NewPCG(4, 5))
@@ -119,9 +119,9 @@ func TestKnownPlacesWithin(t *testing.T) {
 		}
 		var k solve.Known
 		o := solve.Options{Effort: 50_000}
-		within := func(k *solve.Known, p *plan.Problem, room solve.Room) int64 {
+		within := func(k *solve.Known, p *plan.Problem, capacity solve.Capacity) int64 {
 			t.Helper()
-			a, err := k.PlaceWithin(t.Context(), p, room, o)
+			a, err := k.PlaceWithin(t.Context(), p, capacity, o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -132,25 +132,25 @@ func TestKnownPlacesWithin(t *testing.T) {
 		}
 		var problems []*plan.Problem
 		var took []int64
-		room := int64(0)
+		capacity := int64(0)
 		for range 12 {
 			n, m := random.Int64N(4), 1+random.Int64N(7)
 			q := scaled(p, func(i int) int64 { return []int64{m, n, m + n}[i%3] })
-			size, want := within(&k, q, solve.Room{Bytes: room}), solved(t, q, o).Size
-			if size > max(room, want+want/50) {
-				t.Errorf("round %d: got %d bytes in a room of %d, want at most 1.02 of %d", round, size, room, want)
+			size, want := within(&k, q, solve.Capacity{Bytes: capacity}), solved(t, q, o).Size
+			if size > max(capacity, want+want/50) {
+				t.Errorf("round %d: got %d bytes, capacity %d, want at most 1.02 of %d", round, size, capacity, want)
 			}
-			problems, took, room = append(problems, q), append(took, size), max(room, size)
+			problems, took, capacity = append(problems, q), append(took, size), max(capacity, size)
 		}
 		for _, i := range random.Perm(len(problems)) {
-			for _, bytes := range []int64{took[i], room} {
-				if size := within(&k, problems[i], solve.Room{Bytes: bytes, Fixed: true}); size > bytes {
+			for _, bytes := range []int64{took[i], capacity} {
+				if size := within(&k, problems[i], solve.Capacity{Bytes: bytes, Fixed: true}); size > bytes {
 					t.Errorf("round %d: got %d bytes, want at most %d, as before", round, size, bytes)
 				}
 			}
 			var alone, again solve.Known
-			first := within(&alone, problems[i], solve.Room{})
-			if second := within(&again, problems[i], solve.Room{Bytes: first, Fixed: true}); second > first {
+			first := within(&alone, problems[i], solve.Capacity{})
+			if second := within(&again, problems[i], solve.Capacity{Bytes: first, Fixed: true}); second > first {
 				t.Errorf("round %d: got %d bytes, want at most %d, as before", round, second, first)
 			}
 		}

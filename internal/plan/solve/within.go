@@ -7,21 +7,21 @@ import (
 	"github.com/tenure-go/tenure/plan"
 )
 
-// Room is the bytes that there are for the placements of many problems.
-type Room struct {
+// Capacity is the bytes of an arena for the placements of many problems.
+type Capacity struct {
 	Bytes int64
 	Fixed bool // there are no more; otherwise more are taken where a problem needs them
 }
 
 // PlaceWithin answers a valid problem as one before, if that takes at most the
-// bytes of the room. If not it is solved, and the placement remembered; none is
-// forgotten. Where the room is not fixed, a placement as before that takes at
-// most a fiftieth more than the lower bound will do.
+// bytes of the capacity. If not it is solved, and the placement remembered;
+// none is forgotten. Where the capacity is not fixed, a placement as before
+// that takes at most a fiftieth more than the lower bound will do.
 //
-// A problem that was placed once fits again into a room of as many bytes,
+// A problem that was placed once fits again into a capacity of as many bytes,
 // whichever problems came between: the placement is remembered, or made by the
 // same search.
-func (k *Known) PlaceWithin(ctx context.Context, p *plan.Problem, room Room, o Options) (plan.Placement, error) {
+func (k *Known) PlaceWithin(ctx context.Context, p *plan.Problem, capacity Capacity, o Options) (plan.Placement, error) {
 	bound := k.measure(p)
 	best := plan.Placement{Size: math.MaxInt64}
 	for n, order := range k.orders {
@@ -31,7 +31,7 @@ func (k *Known) PlaceWithin(ctx context.Context, p *plan.Problem, room Room, o O
 		if top := k.stack(p, order); top < best.Size {
 			best = plan.Placement{Offsets: append(best.Offsets[:0], k.base...), Size: top, Method: "as a placement before"}
 		}
-		if best.Size <= room.Bytes {
+		if best.Size <= capacity.Bytes {
 			copy(k.orders[1:n+1], k.orders[:n])
 			k.orders[0] = order
 			k.Repeated++
@@ -39,7 +39,7 @@ func (k *Known) PlaceWithin(ctx context.Context, p *plan.Problem, room Room, o O
 		}
 	}
 	good := bound
-	if len(k.orders) > 0 && !room.Fixed {
+	if len(k.orders) > 0 && !capacity.Fixed {
 		good += bound / 50
 	}
 	if best.Size <= good {
@@ -54,7 +54,7 @@ func (k *Known) PlaceWithin(ctx context.Context, p *plan.Problem, room Room, o O
 		if solved.Size < best.Size {
 			best = solved
 		}
-		if best.Size <= max(room.Bytes, good) {
+		if best.Size <= max(capacity.Bytes, good) {
 			k.Packed++
 			k.add(orderOf(best))
 			return best, nil
