@@ -409,6 +409,9 @@ func TestBindingInUse(t *testing.T) {
 		once = true
 		waiting.Go(func() {
 			_, err := b.Run(ctx, state, x)
+			for errors.Is(err, tenure.ErrBusy) { // a Take below has the binding
+				_, err = b.Run(ctx, state, x)
+			}
 			wantMisuse(t, "a run that waits", err, context.Canceled)
 		})
 		for { // until that run has the binding
