@@ -122,7 +122,7 @@ func run(ctx context.Context, w io.Writer, o options) error {
 	for _, m := range missing {
 		fmt.Fprintln(os.Stderr, "left out:", m)
 	}
-	r := &report{sizes: o.sizes, paths: paths, steady: map[string]steady{}}
+	r := &report{sizes: o.sizes, paths: paths, steady: map[string]steady{}, versions: versions(o.python)}
 	if o.many > 0 { // before other paths have sockets of their own
 		python := o.python
 		if !slices.ContainsFunc(paths, func(p *path) bool { return p.name == pythonName }) {

@@ -70,6 +70,31 @@ func allPaths(self string, o options) (paths []*path, missing []string) {
 	return only(paths, o.only), missing
 }
 
+// versions returns those of Python and of the libraries that other paths use,
+// as far as they are there.
+func versions(python string) map[string]string {
+	const script = `import importlib.metadata, platform
+print("Python", platform.python_version(), sep="=")
+for name in "numpy", "grpcio", "torch":
+    try:
+        print(name, importlib.metadata.version(name), sep="=")
+    except importlib.metadata.PackageNotFoundError:
+        pass`
+	found := map[string]string{}
+	if python == "" {
+		return found
+	}
+	out, err := exec.Command(python, "-c", script).Output()
+	if err != nil {
+		return found
+	}
+	for _, line := range strings.Fields(string(out)) {
+		name, version, _ := strings.Cut(line, "=")
+		found[name] = version
+	}
+	return found
+}
+
 const (
 	bareName   = "bare round trip"
 	goName     = "Go to Go"

@@ -12,7 +12,7 @@ import (
 // sizes, from the smallest to the largest; "steady" is what showed when nothing
 // was new any more.
 func (r *report) result() *results.Result {
-	all := results.New("share", nil, "path", "size", "mode")
+	all := results.New("share", r.versions, "path", "size", "mode")
 	for _, mode := range []string{"hot", "idle"} {
 		samples := func(f *figures) []int64 {
 			if mode == "idle" {

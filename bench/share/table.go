@@ -16,6 +16,7 @@ type report struct {
 	many        int // tensors that were shared at once to count descriptors
 	descriptors []shared
 	deaths      []death
+	versions    map[string]string // of Python and the libraries of other paths
 }
 
 // figures are a path's with one size.

@@ -190,6 +190,9 @@ func handOvers(s *sheet) {
 	sizes := []string{"4 KiB", "64 KiB", "1 MiB", "16 MiB", "128 MiB", "1 GiB"}
 	s.header = append(append([]string{"path"}, sizes...), "idle, 4 KiB")
 	for _, path := range words(s.result("share"), 0) {
+		if _, ok := s.find("share", "median µs", path, sizes[0], "hot"); !ok {
+			continue // what was counted, and not timed
+		}
 		row := []string{path}
 		for _, size := range sizes {
 			row = append(row, micros(s.figure("share", "median µs", path, size, "hot")))
