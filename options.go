@@ -108,8 +108,13 @@ const (
 	mostConcurrent = 1 << 16
 )
 
+// defaultPlans are enough for the sizes of a text that is generated token by
+// token with a growing cache, and of most batches. A plan of 100 steps takes
+// about 45 KB of the Go heap.
+const defaultPlans = 64
+
 func configure(opts []SessionOption) (sessionOptions, error) {
-	o := sessionOptions{threads: min(runtime.GOMAXPROCS(0), mostThreads), maxConcurrent: 1, plans: 8, outputs: memory.Process(memory.IO)}
+	o := sessionOptions{threads: min(runtime.GOMAXPROCS(0), mostThreads), maxConcurrent: 1, plans: defaultPlans, outputs: memory.Process(memory.IO)}
 	for i, f := range opts {
 		if f == nil {
 			return o, nilOption("session", i)
@@ -138,8 +143,9 @@ func WithMaxConcurrent(n int) SessionOption {
 }
 
 // WithPlans sets how many plans, one per set of input shapes, the session
-// keeps: at least 1, by default 8; the one that was used longest ago leaves
-// first. Plans hold no arena: a session has one arena per concurrent run, of
+// keeps: at least 1, by default 64; the one that was used longest ago leaves
+// first. A plan takes a few hundred bytes of the Go heap for each step. It holds
+// no arena: a session has one arena per concurrent run, of
 // the size of the plan that ran last, or of the promise ([WithUpTo]).
 func WithPlans(n int) SessionOption { return func(o *sessionOptions) { o.plans = max(n, 1) } }
 
