@@ -130,6 +130,9 @@ func (f *Formulas) quotient(e, d *symbolic.Expr) *symbolic.Expr {
 	if n, ok := d.Value(); ok {
 		return e.Floor(n)
 	}
+	if f.same != nil && !f.atLeast(d, 1) {
+		return nil // it may be 0 at sizes at which the structure is not proved to hold
+	}
 	return e.Over(d)
 }
 

@@ -27,6 +27,11 @@ type Formulas struct {
 	contents  [][]*symbolic.Expr // by ID, of integer constants that depend on sizes
 	symbols   map[string]*symbolic.Expr
 
+	// same says by ID which constants that depend on sizes have at all sizes of
+	// the box the bytes that they have now. It is nil where the structure is
+	// not proved to hold over the box.
+	same []bool
+
 	// Underived says which sizes are unknown, by the first value that has none.
 	Underived []string
 }
@@ -34,16 +39,7 @@ type Formulas struct {
 // Formulas derives the sizes of all values. params are the dimensions of the
 // parameters, whose symbols have ranges in the box.
 func (s *Structure) Formulas(params [][]*symbolic.Expr, box symbolic.Box) *Formulas {
-	n := len(s.types)
-	f := &Formulas{structure: s, box: box, first: slices.Clone(s.initial), dims: make([][]*symbolic.Expr, n), contents: make([][]*symbolic.Expr, n), symbols: map[string]*symbolic.Expr{}}
-	for id, w := range s.weights {
-		if w != nil && !s.varies[id] {
-			f.dims[id] = constants(s.initial[id])
-		}
-	}
-	for i, id := range s.params {
-		f.first[id], f.dims[id] = s.firstParams[i], params[i]
-	}
+	f := s.newFormulas(params, box)
 	for _, st := range s.steps {
 		switch st := st.(type) {
 		case *visit:
@@ -54,10 +50,30 @@ func (s *Structure) Formulas(params [][]*symbolic.Expr, box symbolic.Box) *Formu
 			f.first[st.made], f.dims[st.made] = f.first[st.param], f.dims[st.param]
 		}
 	}
-	for _, cp := range s.copies {
-		f.first[cp.id], f.dims[cp.id] = f.first[cp.of], f.dims[cp.of]
+	f.copyTypes()
+	return f
+}
+
+// newFormulas returns formulas before the first step.
+func (s *Structure) newFormulas(params [][]*symbolic.Expr, box symbolic.Box) *Formulas {
+	n := len(s.types)
+	f := &Formulas{structure: s, box: box, first: slices.Clone(s.initial), dims: make([][]*symbolic.Expr, n), contents: make([][]*symbolic.Expr, n), symbols: map[string]*symbolic.Expr{}}
+	for id, w := range s.weights {
+		if w != nil && !s.varies[id] {
+			f.dims[id] = constants(s.initial[id])
+		}
+	}
+	for i, id := range s.params {
+		f.first[id], f.dims[id] = s.firstParams[i], params[i]
 	}
 	return f
+}
+
+// copyTypes gives values the types of others that passes made them like.
+func (f *Formulas) copyTypes() {
+	for _, cp := range f.structure.copies {
+		f.first[cp.id], f.dims[cp.id] = f.first[cp.of], f.dims[cp.of]
+	}
 }
 
 // Dims returns the dimensions of a value, nil for one of unknown rank. Those
@@ -117,11 +133,9 @@ type formulaCall struct {
 	sig op.Sig
 }
 
-// take does with expressions what [visit.take] does with numbers.
-func (f *Formulas) take(st *visit) {
-	if st.failed {
-		return // it finds no types
-	}
+// callOf returns a step with the types that its operands and results have when
+// it is taken.
+func (f *Formulas) callOf(st *visit) *formulaCall {
 	c := &formulaCall{Formulas: f, visit: st}
 	c.sig = op.Sig{Def: st.sig.Def, Attrs: st.sig.Attrs, Endless: st.sig.Endless, Known: c.known}
 	for _, id := range st.args {
@@ -134,8 +148,19 @@ func (f *Formulas) take(st *visit) {
 		}
 		c.sig.Regions = append(c.sig.Regions, types)
 	}
-	for i, id := range st.results {
+	for _, id := range st.results {
 		c.sig.Results = append(c.sig.Results, f.typeOf(id))
+	}
+	return c
+}
+
+// take does with expressions what [visit.take] does with numbers.
+func (f *Formulas) take(st *visit) {
+	if st.failed {
+		return // it finds no types
+	}
+	c := f.callOf(st)
+	for i, id := range st.results {
 		if id != 0 {
 			f.first[id], f.first[st.made[i]] = st.found[i], st.found[i]
 		}
@@ -179,12 +204,22 @@ func (c *formulaCall) result(i int) []*symbolic.Expr {
 		return nil
 	}
 	dims := make([]*symbolic.Expr, want.Shape.Rank())
+	ranked := false
 	if got := c.sig.Results[i]; got.Shape != nil && got.Shape.Rank() == len(dims) {
+		ranked = true
 		for axis, d := range got.Shape.Dims() {
 			dims[axis] = c.ofDim(d)
 		}
 	}
 	rule := sizeRules[c.sig.Def.Name]
+	if len(dims) == 0 && !ranked {
+		if rule == nil {
+			return nil
+		}
+		if ruled := rule(c, i); ruled == nil || len(ruled) > 0 {
+			return nil
+		}
+	}
 	for axis := range dims {
 		if dims[axis] != nil || rule == nil {
 			continue
@@ -274,6 +309,9 @@ func (c *formulaCall) known(arg int) ([]byte, bool) {
 	if !c.structure.varies[id] {
 		return c.structure.known(id)
 	}
+	if c.same != nil && c.same[id] {
+		return c.structure.known(id)
+	}
 	list, dt := c.contents[id], c.first[id].DType
 	if list == nil {
 		return nil, false
@@ -281,16 +319,10 @@ func (c *formulaCall) known(arg int) ([]byte, bool) {
 	data := []byte{}
 	for _, e := range list {
 		n, ok := e.Value()
-		switch {
-		case !ok:
+		if !ok {
 			return nil, false
-		case dt == dtype.Bool:
-			data = append(data, byte(n))
-		case dt == dtype.I64:
-			data = binary.LittleEndian.AppendUint64(data, uint64(n))
-		case dt == dtype.I32 && n == int64(int32(n)):
-			data = binary.LittleEndian.AppendUint32(data, uint32(n))
-		default:
+		}
+		if data, ok = appendInteger(data, dt, n); !ok {
 			return nil, false
 		}
 	}
@@ -308,7 +340,7 @@ func (c *formulaCall) ints(arg int) []*symbolic.Expr {
 		return nil
 	}
 	id := c.args[arg]
-	if c.structure.varies[id] {
+	if c.structure.varies[id] && (c.same == nil || !c.same[id]) {
 		return c.contents[id]
 	}
 	t := c.first[id]
@@ -392,4 +424,54 @@ func (f *Formulas) smaller(x, y *symbolic.Expr) *symbolic.Expr {
 		return y
 	}
 	return symbolic.Min(x, y)
+}
+
+// TypeAt returns the type of a value for sizes by name.
+func (f *Formulas) TypeAt(id int, sizes map[string]int64) (op.Type, bool) {
+	var buf [8]int
+	dims := buf[:0]
+	for _, d := range f.dims[id] {
+		n, ok := d.Eval(sizes)
+		if !ok || n < 0 {
+			return op.Type{}, false
+		}
+		dims = append(dims, int(n))
+	}
+	sh, err := shape.Of(dims...)
+	return op.Type{DType: f.first[id].DType, Shape: sh}, err == nil && f.dims[id] != nil
+}
+
+// ConstantAt returns the bytes of a constant for sizes by name, of formulas
+// that [Structure.Over] returned last.
+func (f *Formulas) ConstantAt(id int, sizes map[string]int64) ([]byte, bool) {
+	if s := f.structure; !s.varies[id] || f.same[id] {
+		return s.known(id)
+	}
+	if f.contents[id] == nil {
+		return nil, false
+	}
+	var data []byte
+	for _, e := range f.contents[id] {
+		n, ok := e.Eval(sizes)
+		if !ok {
+			return nil, false
+		}
+		if data, ok = appendInteger(data, f.first[id].DType, n); !ok {
+			return nil, false
+		}
+	}
+	return data, true
+}
+
+// appendInteger appends a number of a type that contents have.
+func appendInteger(data []byte, dt dtype.DType, n int64) ([]byte, bool) {
+	switch {
+	case dt == dtype.Bool:
+		return append(data, byte(n)), true
+	case dt == dtype.I64:
+		return binary.LittleEndian.AppendUint64(data, uint64(n)), true
+	case dt == dtype.I32 && n == int64(int32(n)):
+		return binary.LittleEndian.AppendUint32(data, uint32(n)), true
+	}
+	return data, false
 }

@@ -154,6 +154,30 @@ func TestEachGuardAlone(t *testing.T) {
 // and returns the fault for the second ones.
 func meetBoth(t *testing.T, kind, text string, without []string, first, second [][]int) string {
 	t.Helper()
+	l := loadWritten(t, kind, text)
+	for _, sizes := range [][][]int{first, second} {
+		if fault := l.meet(floatsOf(sizes), without, map[string]int{}); fault != "" {
+			return fault
+		}
+		if len(l.structures) == 0 {
+			t.Fatal("got no structure, want one")
+		}
+	}
+	return ""
+}
+
+// floatsOf returns the types of parameters of these sizes.
+func floatsOf(sizes [][]int) []op.Type {
+	types := make([]op.Type, len(sizes))
+	for i, s := range sizes {
+		types[i] = op.Type{DType: dtype.F32, Shape: shape.MustOf(s...)}
+	}
+	return types
+}
+
+// loadWritten loads the program of a kind of guard.
+func loadWritten(t *testing.T, kind, text string) *loaded {
+	t.Helper()
 	p, err := ir.Parse(text, op.Builtin())
 	if err != nil {
 		t.Fatal(err)
@@ -178,19 +202,7 @@ func meetBoth(t *testing.T, kind, text string, without []string, first, second [
 	if err := pass.Run(ctx, pass.Load, nil); err != nil {
 		t.Fatal(err)
 	}
-	for _, sizes := range [][][]int{first, second} {
-		types := make([]op.Type, len(sizes))
-		for i, s := range sizes {
-			types[i] = op.Type{DType: dtype.F32, Shape: shape.MustOf(s...)}
-		}
-		if fault := l.meet(types, without, map[string]int{}); fault != "" {
-			return fault
-		}
-		if len(l.structures) == 0 {
-			t.Fatal("got no structure, want one")
-		}
-	}
-	return ""
+	return l
 }
 
 // drawnKinds are the kinds of guards that TestGuardsAreNeeded leaves out.
