@@ -48,7 +48,7 @@ func TestRefilledTasks(t *testing.T) {
 		}
 		t.Run(def.Name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(7, 11))
-			pairs, rebound, allocates := 0, 0, 0.0
+			pairs, rebound, allocates, smaller := 0, 0, 0.0, 0
 			for i, c := range opcases.All()[def.Name] {
 				if c.Fails != "" {
 					continue
@@ -61,6 +61,11 @@ func TestRefilledTasks(t *testing.T) {
 					second, err := newSized(def, resized(c, r))
 					if err != nil || slices.Equal(first.sig.Args, second.sig.Args) && slices.Equal(first.sig.Results, second.sig.Results) {
 						continue // no legal call, or one of the same shapes
+					}
+					for _, pair := range [][2]*sized{{first, second}, {second, first}} {
+						if fault := pair[0].bounds(pair[1], &smaller); fault != "" {
+							t.Errorf("case %d: %s", i, fault)
+						}
 					}
 					n, err := first.refillTo(second)
 					if errors.Is(err, compute.ErrRebind) {
@@ -76,7 +81,7 @@ func TestRefilledTasks(t *testing.T) {
 					pairs++
 				}
 			}
-			t.Logf("%d pairs, %d rebound, %v allocations", pairs, rebound, allocates)
+			t.Logf("%d pairs, %d smaller, %d rebound, %v allocations", pairs, smaller, rebound, allocates)
 			if (pairs == 0) != (unsized[def.Name] != "") {
 				t.Errorf("got %d pairs of shapes, listed as without sizes: %q", pairs, unsized[def.Name])
 			}
@@ -204,6 +209,42 @@ func (s *sized) refillTo(other *sized) (allocates float64, err error) {
 		allocates = min(allocates, testing.AllocsPerRun(2, again))
 	}
 	return allocates, err
+}
+
+// bounds compares the bound of scratch for sizes up to those of s with the
+// scratch of a call of smaller sizes, and counts it.
+func (s *sized) bounds(small *sized, count *int) (fault string) {
+	fixed := func(arg, axis int) bool {
+		return s.sig.Args[arg].Shape.Size(axis) == small.sig.Args[arg].Shape.Size(axis)
+	}
+	for i, a := range s.sig.Args {
+		b := small.sig.Args[i]
+		if a.IsZero() != b.IsZero() || !a.IsZero() && a.Shape.Rank() != b.Shape.Rank() {
+			return ""
+		}
+		for axis, n := range a.Shape.Sizes() {
+			if m := b.Shape.Size(axis); m > n || m == 0 && n > 0 {
+				return ""
+			}
+		}
+	}
+	task, err := compute.Bind(s.call())
+	if err != nil {
+		return err.Error()
+	}
+	most, ok := task.MostScratch(fixed)
+	if !ok {
+		return ""
+	}
+	*count++
+	other, err := compute.Bind(small.call())
+	if err != nil {
+		return err.Error()
+	}
+	if other.Scratch > most || task.Scratch > most {
+		return fmt.Sprintf("got %d bytes of scratch for %v and %d for %v, want at most %d", other.Scratch, small.sig.Args, task.Scratch, s.sig.Args, most)
+	}
+	return ""
 }
 
 // runOnce runs a task over results and scratch full of rubbish.

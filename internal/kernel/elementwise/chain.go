@@ -117,6 +117,11 @@ func (c *Chain) readAsRow(operand int) bool {
 // ScratchFloats returns the size of a worker's scratch.
 func (c *Chain) ScratchFloats() int { return c.slots * chainPiece }
 
+// MostChainScratchFloats bounds the scratch of a chain of so many operands and
+// steps, of any sizes: a piece for each operand that is spread, and for each
+// result.
+func MostChainScratchFloats(operands, steps int) int { return (operands + steps) * chainPiece }
+
 // Tiles returns the number of tiles.
 func (c *Chain) Tiles() int { return kernel.CeilDiv(c.Elements, kernel.RangeElements) }
 

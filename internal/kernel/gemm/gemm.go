@@ -189,6 +189,35 @@ func blockOf(k int) int {
 // ScratchBytes returns the size of the scratch that Tile needs, per worker.
 func (g *Gemm) ScratchBytes() int { return 4 * (g.packA + g.packB) }
 
+// MostScratchBytes returns a number of bytes that the scratch of no product
+// exceeds whose sizes are 1 or more and at most those of g, which is not
+// prepared. With sameB those of B are the same.
+func MostScratchBytes(v *kernel.Variant, g *Gemm, sameB bool) int {
+	rows, depth := g.M*kernel.Product(g.Batch), min(g.K, BlockDepth) // the batch may become rows
+	if sameB {
+		depth = blockOf(g.K)
+	}
+	thin := 0
+	if g.TransA || g.Alpha != 1 {
+		thin = g.K
+		if g.TransB {
+			thin *= min(rows, thinRows)
+		}
+	}
+	most := 0
+	rows = min(rows, TileRows)
+	switch {
+	case g.TransA:
+		most = rows * depth
+	case !sameB && g.K >= crowdedLD || g.K%crowdedLD == 0:
+		most = rows * (depth + rowGap)
+	}
+	if !g.PackedB || g.CompressedB {
+		most += v.Gemm.Width * depth
+	}
+	return 4 * max(thin, most)
+}
+
 func (g *Gemm) parts() int { return g.batch * g.rowTiles * g.colTiles }
 
 // Tiles returns the number of tiles.
