@@ -99,6 +99,7 @@ type sessionOptions struct {
 	bounds        []bounded
 	giveBack      bool
 	promise       *promise // for all sizes within the bounds, nil without any
+	limits        sizeLimits
 }
 
 // Every thread of a run has scratch, and every run an arena: these bounds keep
@@ -114,7 +115,7 @@ const (
 const defaultPlans = 64
 
 func configure(opts []SessionOption) (sessionOptions, error) {
-	o := sessionOptions{threads: min(runtime.GOMAXPROCS(0), mostThreads), maxConcurrent: 1, plans: defaultPlans, outputs: memory.Process(memory.IO)}
+	o := sessionOptions{threads: min(runtime.GOMAXPROCS(0), mostThreads), maxConcurrent: 1, plans: defaultPlans, outputs: memory.Process(memory.IO), limits: defaultLimits}
 	for i, f := range opts {
 		if f == nil {
 			return o, nilOption("session", i)

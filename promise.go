@@ -37,8 +37,10 @@ const mostRefusals = 5
 // PlanUpTo returns the promise for runs of all sizes up to the bounds that the
 // options state ([WithUpTo], [WithSizes]), before any run: one figure each for
 // arena, scratch, inputs and outputs, which no size exceeds and some size
-// reaches. The plan of every size is made and proved, which takes as long as
-// the first runs of all of them wait for their plans together.
+// reaches, but for one that says that it is a bound ([plan.RangeFigure]). The
+// plan of every size is made and proved, or of the corners of boxes of many
+// sizes, which takes as long as the first runs of all of these wait for their
+// plans together.
 func (m *Model) PlanUpTo(ctx context.Context, opts ...SessionOption) (*plan.Range, error) {
 	if err := ended.Missing(ctx); err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
@@ -77,13 +79,13 @@ func (m *Model) promise(ctx context.Context, o sessionOptions) (*promise, error)
 		p.figures.Dims = append(p.figures.Dims, plan.RangeDim{Name: d.name, Most: d.most, Sizes: d.sizes})
 	}
 	o.promise = p
-	for at := range sizes.all() {
-		if err := ctx.Err(); err != nil {
-			return nil, ended.Error(ctx)
-		}
-		if err := m.promiseSize(ctx, p, at, o); err != nil {
-			return nil, fmt.Errorf("%s: %w", p.figures.Where(at), err)
-		}
+	if total, _ := sizes.total(); total > float64(o.limits.each) {
+		err = m.promiseBoxes(ctx, p, o)
+	} else {
+		err = m.promiseEach(ctx, p, o)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if p.figures.Sizes == 0 {
 		first := p.figures.Refusals[0]
@@ -94,9 +96,22 @@ func (m *Model) promise(ctx context.Context, o sessionOptions) (*promise, error)
 	return p, nil
 }
 
+// promiseEach makes the promise of the plans of all sizes.
+func (m *Model) promiseEach(ctx context.Context, p *promise, o sessionOptions) error {
+	for at := range p.sizes.all() {
+		if err := ctx.Err(); err != nil {
+			return ended.Error(ctx)
+		}
+		if _, err := m.promiseSize(ctx, p, at, o); err != nil {
+			return fmt.Errorf("%s: %w", p.figures.Where(at), err)
+		}
+	}
+	return nil
+}
+
 // promiseSize makes and proves the plan of inputs of these sizes, and takes its
-// figures over.
-func (m *Model) promiseSize(ctx context.Context, p *promise, at []int, o sessionOptions) error {
+// figures over. The executable is nil where the model refuses the sizes.
+func (m *Model) promiseSize(ctx context.Context, p *promise, at []int, o sessionOptions) (*exec.Executable, error) {
 	types, err := p.sizes.types(at)
 	var exe *exec.Executable
 	if err == nil {
@@ -109,12 +124,12 @@ func (m *Model) promiseSize(ctx context.Context, p *promise, at []int, o session
 		if len(p.figures.Refusals) < mostRefusals {
 			p.figures.Refusals = append(p.figures.Refusals, plan.Refusal{At: slices.Clone(at), Reason: err.Error()})
 		}
-		return nil
+		return nil, nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return p.add(exe, types, at)
+	return exe, p.add(exe, types, at)
 }
 
 // refused reports whether an error is that of the model, with which a run of
@@ -173,6 +188,7 @@ func (p *promise) finish() {
 func (p *promise) document() *plan.Range {
 	f := p.figures
 	f.Dims, f.Pinned, f.Refusals, f.Unpromised = slices.Clone(f.Dims), slices.Clone(f.Pinned), slices.Clone(f.Refusals), slices.Clone(f.Unpromised)
+	f.OneByOne = slices.Clone(f.OneByOne)
 	for _, figure := range []*plan.RangeFigure{&f.Arena, &f.Scratch, &f.IO, &f.Worst} {
 		figure.At = slices.Clone(figure.At)
 	}

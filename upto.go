@@ -24,8 +24,15 @@ import (
 // also stand for a dimension that has one. A dimension whose name is a sum,
 // such as "past + sequence", needs no bound of its own if the terms have
 // bounds; inputs must then have the size of the sum. Every other open dimension
-// needs a bound, by this option or by [WithSizes]. Ranges of up to 4096 sizes
-// can be promised: that is the product over the dimensions, zeros aside.
+// needs a bound, by this option or by [WithSizes].
+//
+// Ranges of up to 4096 sizes, the product over the dimensions, zeros aside, are
+// planned size by size. Larger ones are cut into boxes: the plan of the largest
+// sizes of a box is made, and proved with expressions to be one for all of its
+// sizes. Sizes for which that is not proved are planned one by one; more than
+// 65,536 of them are refused (ErrUnsupported), by an error that says why they
+// are not proved. Programs with branches or loops, and values whose size
+// depends on data, are never proved by expressions.
 //
 // Sizes that the model itself refuses, by its shape rules or because an index
 // that it computes from sizes is out of range, are no part of the promise; it
@@ -54,10 +61,6 @@ func WithSizes(dimension string, sizes ...int) SessionOption {
 // run's size: a smaller one gives memory back to the system, and a larger one
 // takes it again. The promise is the same.
 func WithGiveBack() SessionOption { return func(o *sessionOptions) { o.giveBack = true } }
-
-// mostSizes is how many sizes of inputs are proved one by one. Sizes of 0 do
-// not count: there are few, and most bounds have one.
-const mostSizes = 4096
 
 // bounded is an option: the sizes of a dimension.
 type bounded struct {
@@ -114,7 +117,7 @@ func (m *Model) sizesOf(bounds []bounded) (*sizes, error) {
 	if err := s.locate(); err != nil {
 		return nil, err
 	}
-	return s, s.enumerable()
+	return s, nil
 }
 
 // dimension returns the name of an open dimension: its own, or the input's with
@@ -204,23 +207,6 @@ func (s *sizes) place(name string) (sizePlace, bool) {
 		at.terms = append(at.terms, s.find(term))
 	}
 	return at, len(terms) > 0
-}
-
-// enumerable refuses ranges of more sizes than are proved one by one.
-func (s *sizes) enumerable() error {
-	total, factors := 1.0, ""
-	for i, d := range s.dims {
-		n := d.count()
-		total *= float64(n)
-		if i > 0 {
-			factors += " × "
-		}
-		factors += fmt.Sprintf("%d of %q", n, d.name)
-	}
-	if total > mostSizes {
-		return fmt.Errorf("got %.0f sizes (%s), want at most %d: each is proved by itself. Fewer, by WithSizes or smaller bounds, can be promised: %w", total, factors, mostSizes, ErrUnsupported)
-	}
-	return nil
 }
 
 // count is how many sizes other than 0 the dimension has.

@@ -303,8 +303,6 @@ func TestBoundErrors(t *testing.T) {
 		{spiky, []tenure.SessionOption{upTo("n", -1)}, `got the bound -1`, tenure.ErrInput},
 		{spiky, []tenure.SessionOption{of("n")}, `dimension "n": got the sizes [], want one or more`, tenure.ErrInput},
 		{spiky, []tenure.SessionOption{of("n", 3, -1)}, `got the sizes [3 -1]`, tenure.ErrInput},
-		{spiky, []tenure.SessionOption{upTo("n", 4097)}, `got 4097 sizes (4097 of "n"), want at most 4096`, tenure.ErrUnsupported},
-		{dims, []tenure.SessionOption{upTo("past", 64), upTo("x[1]", 64), upTo("y[1]", 2)}, `got 8192 sizes (64 of "past" × 64 of "x[1]" × 2 of "y[1]"), want at most 4096`, tenure.ErrUnsupported},
 		{dims, []tenure.SessionOption{upTo("past", 4)}, `got no bounds for "x[1]", "y[1]", want some for every open dimension`, tenure.ErrInput},
 		{even, []tenure.SessionOption{of("n", 1, 3, 5)}, `within which the model takes no size: n=5: `, tenure.ErrShape},
 		{deciding, []tenure.SessionOption{upTo("n", 4)}, `n=4: the values of input "to" decide the size`, tenure.ErrUnsupported},

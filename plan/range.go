@@ -24,11 +24,18 @@ type Range struct {
 	MaxConcurrent int          `json:"max_concurrent"`
 	GivesBack     bool         `json:"gives_back"` // smaller sizes leave memory to the system
 	Structures    int          `json:"structures"` // final programs that serve many sizes
-	Instances     int          `json:"instances"`  // sizes that are served by the structure of another one
+	Instances     int          `json:"instances"`  // sizes that were planned with the structure of another one
 	Pinned        []Pinned     `json:"pinned"`     // sizes that have a program of their own
 	Refused       int          `json:"refused"`    // sizes that the model refuses
 	Refusals      []Refusal    `json:"refusals"`   // the first of these
 	Unpromised    []Unpromised `json:"unpromised"` // values of any size
+
+	// Of ranges of many sizes: how many boxes of them were proved by
+	// expressions, with so many of Sizes, and why sizes were planned one by
+	// one. Of the sizes in boxes some may be refused by the model.
+	Boxes         int      `json:"boxes"`
+	ByExpressions int      `json:"by_expressions"`
+	OneByOne      []Pinned `json:"one_by_one"`
 }
 
 // RangeDim is a dimension of the model's inputs and its sizes.
@@ -43,14 +50,16 @@ type RangeDim struct {
 type RangeFigure struct {
 	Bytes int64 `json:"bytes"`
 	At    []int `json:"at"`
+	Bound bool  `json:"bound"` // no size takes more, and none is known to take as much
 }
 
-// Raise makes the figure that of these sizes, if it is larger, or the first.
+// Raise makes the figure that of these sizes, if it is larger, or the first, or
+// reaches a bound.
 func (f *RangeFigure) Raise(bytes int64, at []int) (raised bool) {
-	if f.At != nil && bytes <= f.Bytes {
+	if f.At != nil && (bytes < f.Bytes || bytes == f.Bytes && !f.Bound) {
 		return false
 	}
-	f.Bytes, f.At = bytes, append([]int{}, at...)
+	f.Bytes, f.At, f.Bound = bytes, append([]int{}, at...), false
 	return true
 }
 
@@ -122,7 +131,12 @@ func (r *Range) Report(w io.Writer) error {
 	line := func(label string, bytes int64, note string) {
 		fmt.Fprintf(&out, "%s\n", strings.TrimRight(fmt.Sprintf("  %-15s %9s  %s", label, FormatBytes(bytes), printable(note)), " "))
 	}
-	largest := func(f RangeFigure) string { return "the most at " + r.Where(f.At) }
+	largest := func(f RangeFigure) string {
+		if f.Bound {
+			return "at most; no size is known to take as much"
+		}
+		return "the most at " + r.Where(f.At)
+	}
 	line("weights", r.WeightBytes, "in every form that a size reads")
 	line("arena", r.Arena.Bytes, largest(r.Arena))
 	line("scratch", r.Scratch.Bytes, largest(r.Scratch)+", for "+plural(r.Threads, "thread"))
@@ -154,6 +168,8 @@ func (r *Range) perRunNote() string {
 	switch {
 	case !r.GivesBack:
 		return "arena and scratch taken once and kept; reached at " + r.Where(r.IO.At)
+	case r.Worst.Bound:
+		return fmt.Sprintf("smaller sizes give memory back; one size takes at most %s", FormatBytes(r.Worst.Bytes))
 	case r.Worst.Bytes == r.PerRun():
 		return "smaller sizes give memory back; reached at " + r.Where(r.Worst.At)
 	}
@@ -169,7 +185,17 @@ func (r *Range) writeProofs(out *bytes.Buffer) {
 	if pinned > 0 {
 		fmt.Fprintf(out, ", %s with a program of its own", plural(pinned, "size"))
 	}
+	if r.Boxes > 0 {
+		fmt.Fprintf(out, "\n  %s in %s by expressions, %s one by one", plural(r.ByExpressions, "size"), boxesOf(r.Boxes), plural(r.Sizes-r.ByExpressions, "size"))
+	}
 	out.WriteByte('\n')
+}
+
+func boxesOf(n int) string {
+	if n == 1 {
+		return "1 box"
+	}
+	return fmt.Sprintf("%d boxes", n)
 }
 
 // tables returns the lists of the report.
@@ -190,5 +216,10 @@ func (r *Range) tables() []table {
 		unpromised.rows = append(unpromised.rows, []string{"?", u.Value, u.Node, u.Reason})
 	}
 	unpromised.shorten()
-	return []table{pinned, refused, unpromised}
+	alone := table{title: "why sizes were planned one by one", columns: []string{"sizes", "not proved for a range"}}
+	for _, p := range r.OneByOne {
+		alone.rows = append(alone.rows, []string{fmt.Sprint(p.Sizes), p.Reason})
+	}
+	alone.shorten()
+	return []table{pinned, alone, refused, unpromised}
 }

@@ -18,8 +18,10 @@ const upToHelp = "promise memory for all sizes of dimensions up to bounds, `NAME
 
 // aboutUpTo is the part of help that explains --up-to.
 const aboutUpTo = `--up-to seq=512,batch=8 is for every size of these dimensions, from 0 to the
-bound: each is planned and proved, at most 4096 of them, and the largest arena,
-scratch, inputs and outputs are the promise, with the sizes that take them.
+bound: the largest arena, scratch, inputs and outputs are the promise, with the
+sizes that take them. Up to 4096 sizes are planned and proved, each; more are
+cut into boxes, which are proved by expressions, and what is left is planned one
+by one, at most 65536 sizes.
 --shape fixes other dimensions. Sizes that the model refuses are listed.`
 
 // upTo is what --up-to says.

@@ -1,0 +1,170 @@
+package tenure
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tenure-go/tenure/internal/exec"
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/memory/memorytest"
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/plan"
+)
+
+// inBoxes makes a promise for few sizes as if they were many.
+func inBoxes(few int) SessionOption {
+	return func(o *sessionOptions) { o.limits.each, o.limits.few = 0, few }
+}
+
+// promiseOf makes a promise with options.
+func promiseOf(t testing.TB, m *Model, opts ...SessionOption) (*promise, sessionOptions, error) {
+	t.Helper()
+	o, err := configure(opts)
+	if err != nil {
+		return nil, o, err
+	}
+	p, err := m.promise(t.Context(), o)
+	o.promise = p
+	return p, o, err
+}
+
+// checkPromise plans every size within the bounds, as runs do, and compares the
+// proofs with the promise. It returns the first fault.
+func checkPromise(t testing.TB, m *Model, p *promise, o sessionOptions) (fault string) {
+	t.Helper()
+	f := &p.figures
+	var most struct{ arena, scratch, io, sum int64 }
+	var held exec.Holdings
+	sizes := 0
+	for at := range p.sizes.all() {
+		types, err := p.sizes.types(at)
+		if err != nil {
+			continue
+		}
+		exe, err := m.planSize(t.Context(), types, o)
+		if err != nil {
+			return fmt.Sprintf("%s: %v", f.Where(at), err)
+		}
+		if exe == nil {
+			continue
+		}
+		sizes++
+		proof := exe.Proof()
+		scratch := proof.ScratchPerThread * int64(f.Threads)
+		if proof.ArenaBytes > f.Arena.Bytes || scratch > f.Scratch.Bytes || proof.IOBytes > f.IO.Bytes {
+			return fmt.Sprintf("%s takes %d of arena, %d of scratch, %d of inputs and outputs, promised %d, %d and %d",
+				f.Where(at), proof.ArenaBytes, scratch, proof.IOBytes, f.Arena.Bytes, f.Scratch.Bytes, f.IO.Bytes)
+		}
+		if slices.Equal(at, f.Arena.At) && proof.ArenaBytes != f.Arena.Bytes || slices.Equal(at, f.Scratch.At) && scratch != f.Scratch.Bytes && !f.Scratch.Bound ||
+			slices.Equal(at, f.IO.At) && proof.IOBytes != f.IO.Bytes {
+			return fmt.Sprintf("%s takes %+v, want a figure of the promise: %+v", f.Where(at), proof, *f)
+		}
+		most.arena, most.scratch, most.io = max(most.arena, proof.ArenaBytes), max(most.scratch, scratch), max(most.io, proof.IOBytes)
+		most.sum = max(most.sum, proof.ArenaBytes+scratch+proof.IOBytes)
+		held.Add(exe)
+		exe.Yield()
+	}
+	if most.arena != f.Arena.Bytes || most.scratch != f.Scratch.Bytes && !f.Scratch.Bound || most.io != f.IO.Bytes || most.sum > f.Worst.Bytes {
+		return fmt.Sprintf("got at most %+v, promised %+v", most, *f)
+	}
+	if held.Bytes() > f.WeightBytes {
+		return fmt.Sprintf("got %d bytes of weights, promised %d", held.Bytes(), f.WeightBytes)
+	}
+	if sizes > f.Sizes || f.Boxes == 0 && sizes != f.Sizes {
+		return fmt.Sprintf("got %d sizes, promised %d", sizes, f.Sizes)
+	}
+	return ""
+}
+
+// CompareBoxes makes the promise of a model by expressions where it can, and
+// compares it with the plans of all sizes and with the promise that is made of
+// these. It returns the promise and the first fault. The error is that of both
+// promises.
+func CompareBoxes(t testing.TB, m *Model, few int, opts ...SessionOption) (r *plan.Range, fault string, err error) {
+	t.Helper()
+	p, o, err := promiseOf(t, m, append(slices.Clone(opts), inBoxes(few))...)
+	each, _, wrong := promiseOf(t, m, opts...)
+	switch {
+	case (err == nil) != (wrong == nil):
+		return nil, fmt.Sprintf("got %v, and %v for every size", err, wrong), nil
+	case err != nil:
+		return nil, "", err
+	}
+	got, want := p.figures, each.figures
+	if got.IO.Bytes != want.IO.Bytes || got.Scratch.Bytes < want.Scratch.Bytes || got.Scratch.Bytes > want.Scratch.Bytes && !got.Scratch.Bound {
+		return p.document(), fmt.Sprintf("got %+v, want %+v", got, want), nil
+	}
+	return p.document(), checkPromise(t, m, p, o), nil
+}
+
+// TestBoxesWithoutProof shows that the comparison of promises with all plans
+// finds a promise of another corner's arena, and one of too little scratch.
+func TestBoxesWithoutProof(t *testing.T) {
+	memorytest.Check(t)
+	p, err := ir.Parse(`
+	func @f(%x: f32[n,m]) {
+		%t = transpose(%x) {perm = [1, 0]}
+		%p = matmul(%x, %t)
+		%e = exp(%p)
+		%q = matmul(%e, %x)
+		return %q
+	}`, op.Builtin())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := LoadProgram(p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	for name, change := range map[string]func(p *promise){
+		"":        func(*promise) {},
+		"arena":   func(p *promise) { p.figures.Arena.Bytes -= 64; p.capacity.Bytes -= 64 },
+		"scratch": func(p *promise) { p.figures.Scratch.Bytes -= 64 * int64(p.figures.Threads) },
+		"io":      func(p *promise) { p.figures.IO.Bytes-- },
+		"weights": func(p *promise) { p.figures.Worst.Bytes-- },
+	} {
+		promised, o, err := promiseOf(t, m, WithUpTo("n", 20), WithUpTo("m", 30), inBoxes(2), WithThreads(2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if promised.figures.ByExpressions < 400 {
+			t.Errorf("got %+v, want most sizes proved by expressions", promised.figures)
+		}
+		change(promised)
+		if fault := checkPromise(t, m, promised, o); (fault == "") != (name == "") {
+			t.Errorf("a promise with another %q: got the fault %q", name, fault)
+		}
+	}
+}
+
+// TestTooManySizes has a loop, of which no range is proved by expressions.
+func TestTooManySizes(t *testing.T) {
+	memorytest.Check(t)
+	p, err := ir.Parse(`
+	func @f(%x: f32[n,m], %k: bool[]) {
+		%y = if(%k) {
+			%a = exp(%x)
+			return %a
+		} {
+			%b = abs(%x)
+			return %b
+		}
+		return %y
+	}`, op.Builtin())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := LoadProgram(p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	_, err = m.PlanUpTo(t.Context(), WithUpTo("n", 1000), WithUpTo("m", 1000))
+	if want := "What is not proved for a range, and of how many sizes: a branch"; !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
