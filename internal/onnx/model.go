@@ -130,6 +130,9 @@ func Parse(data []byte, dir string, opts Options) (*Model, error) {
 // parse takes over w: it closes it unless the model gets it.
 func parse(data []byte, w *weights.Store, opts Options) (*Model, error) {
 	proto, err := wire.Decode(data)
+	if err == nil {
+		err = lift.Order(proto)
+	}
 	if err != nil {
 		return nil, errors.Join(err, w.Close())
 	}

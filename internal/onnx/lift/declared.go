@@ -3,6 +3,8 @@ package lift
 import (
 	"fmt"
 	"math"
+	"strings"
+	"unicode"
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/onnx/wire"
@@ -13,8 +15,9 @@ import (
 )
 
 // compare holds the types that the file declares for values and outputs
-// against those that were inferred. Element types and ranks must agree;
-// exporters get sizes wrong often enough that a difference is only a note.
+// against those that were inferred. Element types must agree; exporters, and
+// tools that change models after them, get ranks and sizes wrong often enough
+// that a difference is only a note: the inferred ones count.
 func (s *Scope) compare(g *wire.Graph) error {
 	for _, list := range [][]wire.Value{g.Values, g.Outputs} {
 		for i := range list {
@@ -42,21 +45,30 @@ func (s *Scope) compareType(v *wire.Value, value *ir.Value) error {
 	if want.DType != got.DType {
 		return fmt.Errorf("the nodes give %s, want %s as the file declares: %w", got, want, tensor.ErrDType)
 	}
-	if want.Shape == nil || got.Shape == nil {
-		return nil
-	}
-	if want.Shape.Rank() != got.Shape.Rank() {
-		return fmt.Errorf("the nodes give %s, want %s as the file declares: %w", got, want, tensor.ErrShape)
-	}
-	for i := range got.Shape.Rank() {
-		n, ok := got.Shape.Dim(i).Size()
-		m, declared := want.Shape.Dim(i).Size()
-		if ok && declared && n != m {
-			s.result.Notes = append(s.result.Notes, fmt.Sprintf("value %q: the file declares %s, the nodes give %s", v.Name, want, got))
-			break
-		}
+	if stale(want, got) {
+		s.result.Notes = append(s.result.Notes, fmt.Sprintf("value %q: the file declares %s, the nodes give %s",
+			v.Name, TypeText(want, text), TypeText(got, text)))
 	}
 	return nil
+}
+
+// stale reports whether a declared type is of another rank than the inferred
+// one, or has another size somewhere.
+func stale(declared, inferred op.Type) bool {
+	if declared.Shape == nil || inferred.Shape == nil {
+		return false
+	}
+	if declared.Shape.Rank() != inferred.Shape.Rank() {
+		return true
+	}
+	for i := range inferred.Shape.Rank() {
+		n, ok := inferred.Shape.Dim(i).Size()
+		m, sized := declared.Shape.Dim(i).Size()
+		if ok && sized && n != m {
+			return true
+		}
+	}
+	return false
 }
 
 // TypeText returns a type as text, that of strings without the bytes that they
@@ -88,8 +100,10 @@ func TypeOf(v *wire.Value, width shape.Dim) (typ op.Type, text bool, err error) 
 	dims := make([]shape.Dim, len(t.Dims), len(t.Dims)+1)
 	for i, d := range t.Dims {
 		switch {
-		case !d.Sized:
+		case !d.Sized && isName(d.Symbol):
 			dims[i] = shape.Sym(d.Symbol)
+		case !d.Sized:
+			dims[i] = shape.Unknown
 		case d.Size < -1 || d.Size > math.MaxInt64>>5:
 			return op.Type{}, text, fmt.Errorf("dim %d: got %d, want a size: %w", i, d.Size, tensor.ErrShape)
 		case d.Size >= 0: // some exporters write -1 for a size that they do not know
@@ -101,4 +115,15 @@ func TypeOf(v *wire.Value, width shape.Dim) (typ op.Type, text bool, err error) 
 	}
 	sh, err := shape.FromDims(dims...)
 	return op.Type{DType: dt, Shape: sh}, text, err
+}
+
+// isName reports whether a dimension's name can name a size. Some exporters
+// write "?", "-1" or "None" for every size that they do not know: these are
+// not one size.
+func isName(symbol string) bool {
+	switch strings.ToLower(symbol) {
+	case "none", "null", "unknown":
+		return false
+	}
+	return strings.ContainsFunc(symbol, unicode.IsLetter)
 }

@@ -77,6 +77,11 @@ func (n *Node) inline(key functionKey, f *wire.Function) {
 	if n.Err != nil {
 		return
 	}
+	for domain, version := range n.result.Opsets {
+		if _, ok := opsets[domain]; !ok {
+			opsets[domain] = version
+		}
+	}
 	body := &Scope{importer: n.importer, opsets: opsets, Block: n.Block, Values: map[string]*Binding{}, used: map[string]bool{}, Path: n.CallPath(), fn: call}
 	for i, name := range f.Inputs {
 		if body.Values[name] != nil {

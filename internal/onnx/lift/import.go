@@ -40,7 +40,8 @@ type Value struct {
 	Text bool
 }
 
-// Import makes a program of the graph of a model.
+// Import makes a program of the graph of a model whose nodes [Order] has
+// sorted.
 func Import(m *wire.Model, o Options) (*Result, error) {
 	im := &importer{
 		result:     &Result{},
@@ -133,7 +134,6 @@ type Scope struct {
 	used   map[string]bool // names that are read
 	Path   string          // before names of nodes without a name
 	nodes  []wire.Node
-	at     int       // the node that is being imported
 	fn     *inlining // in a function body
 }
 
@@ -292,7 +292,7 @@ func (s *Scope) outputs(g *wire.Graph) error {
 		}
 		s.Block.Results = append(s.Block.Results, v)
 		typ, _, err := TypeOf(out, shape.Unknown)
-		if err != nil {
+		if err != nil || stale(typ, v.Type) {
 			typ = v.Type // said nothing, or nothing that can be: compare has looked
 		}
 		s.result.Outputs = append(s.result.Outputs, Value{out.Name, typ, s.IsText[v]})
@@ -300,14 +300,13 @@ func (s *Scope) outputs(g *wire.Graph) error {
 	return nil
 }
 
-// body imports nodes in their order.
+// body imports nodes in their order, in which [Order] has put them.
 func (s *Scope) body(nodes []wire.Node) error {
 	s.nodes = nodes
-	for s.at = range nodes {
-		if err := s.node(s.at); err != nil {
+	for i := range nodes {
+		if err := s.node(i); err != nil {
 			return err
 		}
 	}
-	s.at = len(nodes)
 	return nil
 }

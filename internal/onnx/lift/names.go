@@ -2,7 +2,6 @@ package lift
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/tenure-go/tenure/internal/onnx/wire"
@@ -33,13 +32,6 @@ func (s *Scope) find(name string) (*Binding, error) {
 			return b, in.load(name, b)
 		default:
 			return b, nil
-		}
-	}
-	for in := s; in != nil; in = in.parent {
-		for i := in.at; i < len(in.nodes); i++ {
-			if slices.Contains(in.nodes[i].Outputs, name) {
-				return nil, wire.Corruptf("only node %q, which is not before it, gives that: the graph is cyclic or unsorted", in.nodeName(i))
-			}
 		}
 	}
 	return nil, wire.Corruptf("no input, initializer or node gives that")

@@ -50,7 +50,7 @@ func (s *Scope) node(i int) error {
 		if name != "" {
 			var err error
 			if b, err = s.find(name); err != nil {
-				return fmt.Errorf("node %q reads %q: %w", n.Name, name, err)
+				return fmt.Errorf("%s reads %q: %w", n.title(), name, err)
 			}
 		}
 		n.Args = append(n.Args, b.Value)
@@ -62,7 +62,7 @@ func (s *Scope) node(i int) error {
 		}
 	}
 	if err := s.checkOutputs(p); err != nil {
-		return fmt.Errorf("node %q: %w", n.Name, err)
+		return fmt.Errorf("%s: %w", n.title(), err)
 	}
 	n.readAttrs()
 	n.lift()
@@ -71,7 +71,7 @@ func (s *Scope) node(i int) error {
 		s.missing.add(n.OpName, n.Opset, reason(n.Err), n.Name)
 		n.GiveUp()
 	case n.Err != nil:
-		return fmt.Errorf("node %q: %w", n.Name, n.Err)
+		return fmt.Errorf("%s: %w", n.title(), n.Err)
 	}
 	for _, name := range p.Outputs {
 		if name != "" && s.Values[name] == nil { // not emitted, because it is not read
@@ -79,6 +79,15 @@ func (s *Scope) node(i int) error {
 		}
 	}
 	return nil
+}
+
+// title names the node and its operator in an error; the name of a node
+// without one of its own begins with the operator.
+func (n *Node) title() string {
+	if n.Proto.Name == "" {
+		return fmt.Sprintf("node %q", n.Name)
+	}
+	return fmt.Sprintf("node %q (%s)", n.Name, Printable(n.OpName))
 }
 
 // checkOutputs looks for names that are taken.

@@ -1,7 +1,9 @@
 package lift
 
 import (
+	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/tenure-go/tenure/internal/onnx/wire"
 )
@@ -76,16 +78,17 @@ func (n *Node) lift() {
 		entry, ok = Since(0), known
 	}
 	n.Entry = entry
+	if ok && !imported && domain != "" {
+		n.withoutImport(domain)
+	}
 	switch {
 	case domain == "" && !imported:
 		n.Err = wire.Corruptf("the model imports no opset of ONNX's own domain, want one from %d to %d", MinOpset, MaxOpset)
 	case !ok:
 		n.Unsupported("no such operator")
-	case !imported:
-		n.Err = wire.Corruptf("the model imports no opset of domain %q", domain)
-	case opset < entry.From:
+	case imported && opset < entry.From:
 		n.Unsupported("the operator exists from opset %d on", entry.From)
-	case entry.Till != 0 && opset > entry.Till:
+	case imported && entry.Till != 0 && opset > entry.Till:
 		n.Unsupported("the operator exists up to opset %d", entry.Till)
 	case n.Lists != nil && !entry.Lists:
 		n.Unsupported("a sequence or optional as an operand")
@@ -93,6 +96,25 @@ func (n *Node) lift() {
 		n.liftText(entry.Text)
 	default:
 		n.LiftNumbers()
+	}
+}
+
+// withoutImport takes a node's operator as the newest version of its domain
+// has it, as ONNX Runtime does: tools that fuse nodes into operators of
+// com.microsoft forget to import its operators.
+func (n *Node) withoutImport(domain string) {
+	for _, o := range n.tables[domain] {
+		n.Opset = max(n.Opset, o.From, o.Till)
+	}
+	if n.Entry.Till != 0 {
+		n.Opset = min(n.Opset, n.Entry.Till)
+	}
+	note := fmt.Sprintf("the model uses operators of domain %q and does not import them: they are those of version %d", domain, n.Opset)
+	if n.Opset == 0 {
+		note = fmt.Sprintf("the model uses operators of domain %q and does not import them", domain)
+	}
+	if !slices.Contains(n.result.Notes, note) {
+		n.result.Notes = append(n.result.Notes, note)
 	}
 }
 
