@@ -50,9 +50,12 @@ type specialised struct {
 // specialise runs the passes for a target. With record, the context has a
 // structure of the program afterwards.
 func (m *Model) specialise(t target, check func(string, *ir.Program) error, record bool) (*specialised, error) {
-	p := m.program.Clone()
-	if err := p.Bind(t.types...); err != nil {
+	if err := m.program.CheckTypes(t.types); err != nil {
 		return nil, inputError{err}
+	}
+	p := m.program.Clone()
+	for i, v := range p.Body.Params {
+		v.Type = t.types[i]
 	}
 	for i, d := range t.donated {
 		p.Body.Params[i].Donated = d
@@ -164,11 +167,43 @@ func (m *Model) whyNotTaken(exe *exec.Executable, i int) string {
 }
 
 // compile makes the executable for a target, and says which inputs' values it
-// is made for.
+// is made for. Dimensions of one name may have two sizes where the operators
+// admit them.
 func (m *Model) compile(ctx context.Context, t target, o sessionOptions) (exe *exec.Executable, frozen []int, err error) {
-	if err := m.program.CheckInputs(t.types); err != nil {
+	if err := m.program.CheckTypes(t.types); err != nil {
 		return nil, nil, inputError{err}
 	}
+	name, split := m.twoSizes(t.types)
+	if split == nil || o.promise != nil {
+		return m.compileChecked(ctx, t, o)
+	}
+	if m.spreads(t) {
+		return nil, nil, inputError{split}
+	}
+	exe, frozen, err = m.compileChecked(ctx, t, o)
+	switch {
+	case err == nil:
+		m.note(fmt.Sprintf("dimensions named %q have had several sizes in one run: the operators admit it, and the name is not taken for one size", name))
+	case errors.Is(err, ErrShape):
+		return nil, nil, inputError{split}
+	}
+	return exe, frozen, err
+}
+
+// spreads reports whether dimensions of one name have had two sizes of which
+// one is 1, and the operators do not admit another size in its place: they
+// would broadcast it, which a wrong input of one row is not meant for.
+func (m *Model) spreads(t target) bool {
+	apart, any := m.withoutOnes(t.types)
+	if !any {
+		return false
+	}
+	_, err := m.specialise(target{types: apart, value: t.value}, nil, false)
+	return errors.Is(err, ErrShape)
+}
+
+// compileChecked is compile for types of inputs that fit the model's.
+func (m *Model) compileChecked(ctx context.Context, t target, o sessionOptions) (exe *exec.Executable, frozen []int, err error) {
 	if p := o.promise; p != nil {
 		if err := p.sizes.admit(t.types); err != nil {
 			return nil, nil, inputError{err}

@@ -119,6 +119,7 @@ func newModel(file *onnx.Model, o loadOptions) (*Model, error) {
 		operands = append(operands, fmt.Sprintf("input %q", v.Name))
 	}
 	m.run = tensor.NewOperation("run", operands...)
+	m.named = namedDims(m.inputs)
 	for i, v := range m.program.Body.Results {
 		m.outputs = append(m.outputs, infoOf(v, file.Outputs[i].Text))
 	}

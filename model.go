@@ -21,6 +21,7 @@ type Model struct {
 	file    *onnx.Model
 	program *ir.Program // after the load passes; never changed
 	inputs  []Info
+	named   []namedDim // of inputs
 	outputs []Info
 	run     *tensor.Operation // of every run: it names the inputs
 
@@ -105,12 +106,24 @@ func (m *Model) Program() *ir.Program {
 }
 
 // Notes are remarks on statements of the model's file and how they were
-// handled.
+// handled. Runs and plans add those on dimensions of one name that have had two
+// sizes.
 func (m *Model) Notes() []string {
 	if m.none() {
 		return nil
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	return slices.Clone(m.file.Notes)
+}
+
+// note adds a remark, unless it is there.
+func (m *Model) note(text string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !slices.Contains(m.file.Notes, text) {
+		m.file.Notes = append(m.file.Notes, text)
+	}
 }
 
 // Close frees the weights as soon as no session uses them. Open sessions keep

@@ -67,6 +67,26 @@ func Unsupported(err error) []string {
 	return nil
 }
 
+// CountUnsupported returns how many operators an error of [Load] says are not
+// supported, and how many nodes have them; 0 for any other error. A value of
+// the graph whose type is not supported counts as an operator with one node.
+func CountUnsupported(err error) (operators, nodes int) {
+	var missing *onnx.UnsupportedError
+	if !errors.As(err, &missing) {
+		return 0, 0
+	}
+	names := map[string]bool{}
+	for _, item := range missing.Items {
+		if item.Op != "" {
+			names[item.Op] = true
+		} else {
+			operators += len(item.Nodes)
+		}
+		nodes += len(item.Nodes)
+	}
+	return operators + len(names), nodes
+}
+
 // EachWeight calls f with each weight of the model file at path, in the file's
 // order and under its name. f borrows the tensor, which is over the file's
 // pages where the weight is aligned. EachWeight stops at the first error of f

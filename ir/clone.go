@@ -87,17 +87,12 @@ func (p *Program) Bind(types ...op.Type) error {
 	return nil
 }
 
-// CheckInputs checks the types of actual inputs: each must fit the declared
-// type, and dimensions of one symbol must have one size.
-func (p *Program) CheckInputs(types []op.Type) error {
+// CheckTypes checks the types of actual inputs: each must fit the declared
+// type.
+func (p *Program) CheckTypes(types []op.Type) error {
 	if len(types) != len(p.Body.Params) {
 		return fmt.Errorf("ir: @%s: got %d inputs, want %d", quoteName(p.Name), len(types), len(p.Body.Params))
 	}
-	type binding struct {
-		size int
-		by   *Value
-	}
-	bound := map[string]binding{}
 	for i, v := range p.Body.Params {
 		if !fits(types[i], v.Type) {
 			cause := shape.ErrShape
@@ -106,6 +101,21 @@ func (p *Program) CheckInputs(types []op.Type) error {
 			}
 			return fmt.Errorf("input %q: got %s, want %s: %w", v.Name, types[i], v.Type, cause)
 		}
+	}
+	return nil
+}
+
+// CheckInputs is CheckTypes, and dimensions of one symbol must have one size.
+func (p *Program) CheckInputs(types []op.Type) error {
+	if err := p.CheckTypes(types); err != nil {
+		return err
+	}
+	type binding struct {
+		size int
+		by   *Value
+	}
+	bound := map[string]binding{}
+	for i, v := range p.Body.Params {
 		if v.Type.Shape == nil || types[i].Shape == nil {
 			continue
 		}
