@@ -72,7 +72,7 @@ func checkEinsum(t modeltest.TB, terms []string, result, equation string, sizes 
 		for _, l := range term {
 			dims = append(dims, sizes[l])
 			count *= sizes[l]
-			if symbolic && strings.Count(term, string(l)) == 1 {
+			if symbolic {
 				declared = append(declared, "dim_"+string(l))
 			} else {
 				declared = append(declared, sizes[l])

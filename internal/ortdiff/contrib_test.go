@@ -1,6 +1,8 @@
 package ortdiff_test
 
 import (
+	"slices"
+
 	"github.com/tenure-go/tenure/dtype"
 )
 
@@ -54,12 +56,21 @@ func init() {
 		}
 		turn(a, "transA")
 		turn(b, "transB")
+		// The first axis goes behind the others of the batch; ONNX Runtime wants
+		// as many axes in both.
+		first := func(dims []int, name string) {
+			if n := len(dims); n > 2 && len(a) == len(b) && d.chance(0.3) {
+				rows := dims[n-2]
+				copy(dims[1:], slices.Clone(dims[:n-2]))
+				dims[0] = rows
+				d.attr(name, 1)
+			}
+		}
+		first(a, "transBatchA")
+		first(b, "transBatchB")
 		d.in(dtype.F32, a...)
 		d.in(dtype.F32, b...)
 		d.maybe("alpha", pick(d, 1, 0.5, -2))
-		if d.chance(0.3) {
-			d.attr(pick(d, "transBatchA", "transBatchB"), d.IntN(2))
-		}
 	})
 	activation := func(d *drawer) {
 		name := pick(d, "Relu", "Tanh", "Sigmoid", "LeakyRelu", "Clip", "HardSigmoid")

@@ -241,8 +241,6 @@ var departures = []departure{
 		}},
 	{[]string{"MaxUnpool"}, "indices count in the size that follows from the window, as in the public case, also where output_shape states a larger one; ONNX Runtime counts in that",
 		func(m *model, fault string) bool { return m.operand(2) != nil }},
-	{[]string{"com.microsoft::FusedMatMul"}, "transposed batches are not supported",
-		func(m *model, fault string) bool { return refusal(fault) && strings.Contains(fault, "transBatch") }},
 	{[]string{"com.microsoft::QLinearGlobalAveragePool"}, "channels at the end are not supported",
 		func(m *model, fault string) bool { return refusal(fault) && strings.Contains(fault, "channels_last") }},
 	{[]string{"com.microsoft::FusedMatMul"}, "a matrix is transposed also when it meets a vector; ONNX Runtime forgets it",

@@ -104,12 +104,19 @@ func init() {
 		if d.m.opset < 12 {
 			d.maybe("ratio", 0.3)
 		} else {
-			if d.chance(0.5) {
+			nothing := d.chance(0.3)
+			switch {
+			case nothing:
+				d.operand(d.value(dtype.F32, []int{}, encodeFloats(dtype.F32, 0), true))
+			case d.chance(0.5):
 				d.with(dtype.F32, []int{}, encodeFloats(dtype.F32, 0.3))
-			} else {
+			default:
 				d.skip()
 			}
-			if d.chance(0.3) {
+			switch {
+			case nothing && d.chance(0.5):
+				d.with(dtype.Bool, []int{}, []byte{1})
+			case d.chance(0.3):
 				d.with(dtype.Bool, []int{}, []byte{0})
 			}
 			d.maybe("seed", 5)

@@ -45,7 +45,11 @@ func init() {
 		scalar := func(v int) {
 			d.operand(d.value(dtype.I64, []int{}, encodeInts(dtype.I64, int64(v)), d.fixed))
 		}
-		d.in(dt, d.between(1, 2), n, parts)
+		if parts == 1 && d.chance(0.3) {
+			d.in(dt, d.between(1, 2), n)
+		} else {
+			d.in(dt, d.between(1, 2), n, parts)
+		}
 		scalar(d.between(1, 4))
 		window := d.chance(0.6)
 		if window {

@@ -51,21 +51,20 @@ func liftBiasAdd(n *lift.Node) {
 	}
 }
 
-// liftFusedMatMul is alpha * a * b, with the matrices transposed first.
+// liftFusedMatMul is alpha * a * b, with the matrices transposed first, and
+// before that the first axis moved behind the others of the batch.
 func liftFusedMatMul(n *lift.Node) {
 	alpha := lift.TakeOr(n, "alpha", float32(1))
 	transpose := []bool{lift.TakeOr(n, "transA", int64(0)) != 0, lift.TakeOr(n, "transB", int64(0)) != 0}
-	if lift.TakeOr(n, "transBatchA", int64(0)) != 0 || lift.TakeOr(n, "transBatchB", int64(0)) != 0 {
-		n.Unsupported("transBatchA or transBatchB 1")
-	}
+	batch := []bool{lift.TakeOr(n, "transBatchA", int64(0)) != 0, lift.TakeOr(n, "transBatchB", int64(0)) != 0}
 	n.NoMoreAttrs()
 	if !n.Operands(2, 2) {
 		return
 	}
 	args := []*ir.Value{n.Args[0], n.Args[1]}
 	for i := range args {
-		if transpose[i] {
-			args[i] = transposed(n, i)
+		if transpose[i] || batch[i] {
+			args[i] = transposed(n, i, transpose[i], batch[i])
 		}
 	}
 	if alpha == 1 {
@@ -75,8 +74,9 @@ func liftFusedMatMul(n *lift.Node) {
 	n.Finish("mul", []*ir.Value{n.Call("matmul", args), n.Scalar(n.Args[0].Type.DType, float64(alpha))})
 }
 
-// transposed is operand i with its last two axes exchanged; a vector stays.
-func transposed(n *lift.Node, i int) *ir.Value {
+// transposed is operand i with the first axis moved in front of the last one,
+// then the last two exchanged; a vector stays.
+func transposed(n *lift.Node, i int, last, first bool) *ir.Value {
 	rank, known := n.Rank(i)
 	if !known {
 		n.Unsupported("an operand of unknown rank")
@@ -89,7 +89,13 @@ func transposed(n *lift.Node, i int) *ir.Value {
 	for k := range perm {
 		perm[k] = int64(k)
 	}
-	perm[rank-1], perm[rank-2] = perm[rank-2], perm[rank-1]
+	if first {
+		copy(perm, perm[1:rank-1])
+		perm[rank-2] = 0
+	}
+	if last {
+		perm[rank-1], perm[rank-2] = perm[rank-2], perm[rank-1]
+	}
 	return n.Call("transpose", []*ir.Value{n.Args[i]}, lift.IntsAttr("perm", perm))
 }
 

@@ -166,7 +166,8 @@ func labelsOf(word string, axes int) ([]label, error) {
 }
 
 // diagonals leaves of axes with the same label one, of equal indices: the two
-// are laid out as one axis, of which every element past a row is one.
+// are laid out as one axis, of which every element past a row is one. Sizes
+// that are not known at load are compared by the reshape.
 func diagonals(n *lift.Node, x labelled) labelled {
 	for n.Err == nil {
 		first, second := -1, -1
@@ -179,15 +180,13 @@ func diagonals(n *lift.Node, x labelled) labelled {
 		if first < 0 {
 			return x
 		}
-		a, ok1 := x.v.Type.Shape.Dim(first).Size()
-		b, ok2 := x.v.Type.Shape.Dim(second).Size()
-		if !ok1 || !ok2 {
-			n.Unsupported("a diagonal of %s, whose size is not known at load", x.v.Type)
-			return x
-		}
-		if a != b {
+		a, b := extents(n, x.v, first, first+1), extents(n, x.v, second, second+1)
+		if a.value == nil && b.value == nil && a.size != b.size {
 			n.Fail("got %s with one letter for axes %d and %d, want equal sizes: %w", x.v.Type, first, second, shape.ErrShape)
 			return x
+		}
+		if a.value != nil && b.value == nil {
+			a = b
 		}
 		rest := slices.Delete(slices.Clone(x.labels), second, second+1)
 		rest = slices.Delete(rest, first, first+1)
@@ -201,9 +200,13 @@ func diagonals(n *lift.Node, x labelled) labelled {
 		if perm = append(perm, int64(first), int64(second)); !slices.IsSorted(perm) {
 			v = n.Call("transpose", []*ir.Value{v}, lift.IntsAttr("perm", perm))
 		}
-		v = n.Call("reshape", []*ir.Value{v, n.Ints(append(flat, int64(a*b)))})
-		last := n.Ints([]int64{-1})
-		v = n.Call("slice", []*ir.Value{v, n.Ints([]int64{0}), n.Ints([]int64{int64(a * b)}), last, n.Ints([]int64{int64(a + 1)})})
+		all, step := a.square(n)
+		target := n.Ints(append(flat, all.size))
+		if all.value != nil {
+			target = n.Call("concat", []*ir.Value{n.Ints(flat), all.value}, lift.IntAttr("axis", 0))
+		}
+		v = n.Call("reshape", []*ir.Value{v, target})
+		v = n.Call("slice", []*ir.Value{v, n.Ints([]int64{0}), all.list(n), n.Ints([]int64{-1}), step.list(n)})
 		x = labelled{v, append(rest, x.labels[first])}
 	}
 	return x
@@ -340,6 +343,24 @@ func ungrouped(n *lift.Node, v *ir.Value, x, y labelled, batch, left, right []la
 type extent struct {
 	size  int64
 	value *ir.Value
+}
+
+// list is the extent as an operand, a list of one number.
+func (e extent) list(n *lift.Node) *ir.Value {
+	if e.value == nil {
+		return n.Ints([]int64{e.size})
+	}
+	return e.value
+}
+
+// square is how many elements a matrix of that many rows and columns has, and
+// how far those of its diagonal are apart.
+func (e extent) square(n *lift.Node) (elements, step extent) {
+	if e.value == nil {
+		return extent{size: e.size * e.size}, extent{size: e.size + 1}
+	}
+	one := n.Ints([]int64{1})
+	return extent{value: n.Call("mul", []*ir.Value{e.value, e.value})}, extent{value: n.Call("add", []*ir.Value{e.value, one})}
 }
 
 // extents is how many elements the axes from lo to hi have together.

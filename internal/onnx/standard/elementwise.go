@@ -71,7 +71,8 @@ func liftCastLike(n *lift.Node) {
 	n.FinishAs("Cast", n.Args[:1], op.Attr{Name: "to", Value: like.Type.DType})
 }
 
-// liftDropout drops the dropping: outside of training it is the identity.
+// liftDropout drops the dropping: outside of training, and where nothing is
+// dropped, it is the identity.
 func liftDropout(n *lift.Node) {
 	n.Ignore("ratio", "seed")
 	if n.Opset < 7 && lift.TakeOr(n, "is_test", int64(0)) == 0 {
@@ -80,8 +81,8 @@ func liftDropout(n *lift.Node) {
 	n.NoMoreAttrs()
 	if training := n.Arg(2); training != nil {
 		on, known := n.Store.Bytes(training)
-		if !known || len(on) != 1 || on[0] != 0 {
-			n.Unsupported("training_mode that is not the constant false")
+		if (!known || len(on) != 1 || on[0] != 0) && !dropsNothing(n) {
+			n.Unsupported("training_mode that is not the constant false, with a ratio that is not the constant 0")
 			return
 		}
 	}
@@ -90,6 +91,20 @@ func liftDropout(n *lift.Node) {
 		return
 	}
 	n.Finish("identity", n.Args[:min(1, len(n.Args))])
+}
+
+// dropsNothing reports whether the ratio of a Dropout is the constant 0.
+func dropsNothing(n *lift.Node) bool {
+	ratio := n.Arg(1)
+	if ratio == nil {
+		return false // one half
+	}
+	data, known := n.Store.Bytes(ratio)
+	if !known || len(data) != ratio.Type.DType.Size() {
+		return false
+	}
+	v, ok := lift.DecodeFloat(ratio.Type.DType, data)
+	return ok && v == 0
 }
 
 // keepAll binds the outputs to x and to a mask that drops nothing.

@@ -97,11 +97,19 @@ func liftLoop(n *lift.Node) {
 	}
 	r := newIteration(n, body, carried)
 	for i, v := range r.block.Params {
+		if i < ir.LoopArgs && declaresList(&body.Inputs[i]) {
+			v = r.Call("unsqueeze", []*ir.Value{v, r.Ints([]int64{0})})
+		}
 		r.bindInput(i, v)
 	}
 	r.block.Results = r.yield(len(body.Outputs))
 	finishLoop(n, r, n.Args, len(body.Outputs)-1)
 }
+
+// declaresList reports whether a loop's body takes its iteration or its
+// condition as a list of one element, as tf2onnx has written bodies; ONNX
+// Runtime passes it one.
+func declaresList(in *wire.Value) bool { return in.Type.HasShape && len(in.Type.Dims) == 1 }
 
 // finishLoop emits the loop, with as many results as its region yields.
 func finishLoop(n *lift.Node, r *iteration, args []*ir.Value, results int) []*ir.Value {

@@ -1,6 +1,8 @@
 package standard
 
 import (
+	"slices"
+
 	"github.com/tenure-go/tenure/internal/onnx/lift"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
@@ -59,24 +61,16 @@ func liftLpPool(n *lift.Node) {
 	for _, k := range kernel {
 		taps *= float64(k)
 	}
-	powers := power(n, x, p)
-	if ceil {
-		powers = padLast(n, powers, attrs)
-	}
-	mean := n.Call("average_pool", []*ir.Value{powers}, attrs...)
+	mean := meanOfWindows(n, power(n, x, p), attrs, len(kernel), ceil)
 	root(n, n.WithNumber("mul", mean, taps, x.Type.DType), p)
 }
 
-// padLast adds the zeros for windows that begin inside and end outside:
-// rounded down, the sizes are then those that rounding up would produce
-// without them.
-func padLast(n *lift.Node, x *ir.Value, attrs []op.Attr) *ir.Value {
-	if n.Err != nil {
-		return x
-	}
-	if !x.Type.IsStatic() {
-		n.Unsupported("ceil_mode 1 for %s, whose sizes are not known at load", x.Type)
-		return x
+// meanOfWindows pools x over the given number of axes. With ceil, windows that
+// begin inside and end outside count too: x gets zeros for them at its end, and
+// the sizes, rounded down, are those that rounding up would produce without.
+func meanOfWindows(n *lift.Node, x *ir.Value, attrs []op.Attr, axes int, ceil bool) *ir.Value {
+	if n.Err != nil || !ceil {
+		return n.Call("average_pool", []*ir.Value{x}, attrs...)
 	}
 	at := func(name string, i int, absent int64) int64 {
 		for _, a := range attrs {
@@ -86,20 +80,37 @@ func padLast(n *lift.Node, x *ir.Value, attrs []op.Attr) *ir.Value {
 		}
 		return absent
 	}
-	rank := x.Type.Shape.Rank()
-	pads, any := make([]int64, 2*rank), false
-	for i := range rank - 2 {
-		size, stride := int64(x.Type.Shape.Size(i+2)), max(at("strides", i, 1), 1)
-		begin, end := at("pads", i, 0), at("pads", rank-2+i, 0)
-		past := size + begin + end - (at("kernel_shape", i, 1)-1)*at("dilations", i, 1) - 1 // where the last window may start
-		if extra := (stride - past%stride) % stride; past >= 0 && extra > 0 && past+extra < size+begin {
-			pads[rank+2+i], any = extra, true
+	pads, some, more := make([]int64, 2*(axes+2)), false, false
+	for i := range axes {
+		stride, begin, end := max(at("strides", i, 1), 1), at("pads", i, 0), at("pads", axes+i, 0)
+		span := (at("kernel_shape", i, 1)-1)*at("dilations", i, 1) + 1
+		extra := stride - 1
+		if x.Type.IsStatic() && x.Type.Shape.Rank() == axes+2 {
+			size := int64(x.Type.Shape.Size(i + 2))
+			past := size + begin + end - span // where the last window may start
+			if extra = (stride - past%stride) % stride; past+extra < 0 || past+extra >= size+begin {
+				extra = 0
+			}
+		} else if end+stride > span {
+			more = true // for some size a window would begin in the pads
 		}
+		pads[axes+4+i], some = extra, some || extra > 0
 	}
-	if !any {
-		return x
+	padded := x
+	if some {
+		padded = n.Call("pad", []*ir.Value{x, n.Ints(pads)})
 	}
-	return n.Call("pad", []*ir.Value{x, n.Ints(pads)})
+	mean := n.Call("average_pool", []*ir.Value{padded}, attrs...)
+	if !more {
+		return mean
+	}
+	up := n.Call("average_pool", []*ir.Value{x}, append(slices.Clone(attrs), lift.IntAttr("ceil_mode", 1))...)
+	sizes := n.Call("shape", []*ir.Value{up}, lift.IntAttr("start", 2))
+	starts, along := make([]int64, axes), make([]int64, axes)
+	for i := range axes {
+		along[i] = int64(i + 2)
+	}
+	return n.Call("slice", []*ir.Value{mean, n.Ints(starts), sizes, n.Ints(along)})
 }
 
 // liftGlobalLpPool is liftLpPool over all spatial axes.

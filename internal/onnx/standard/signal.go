@@ -2,6 +2,7 @@ package standard
 
 import (
 	"math"
+	"slices"
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/onnx/lift"
@@ -15,7 +16,7 @@ var signalTable = map[string]lift.Operator{
 	"BlackmanWindow": lift.Lifted(17, func(n *lift.Node) { liftWindow(n, 0.42, -0.5, 0.08) }),
 
 	"DFT":             lift.Lifted(17, liftDFT),
-	"STFT":            lift.Since(17),
+	"STFT":            lift.Lifted(17, liftSTFT),
 	"MelWeightMatrix": lift.Since(17),
 }
 
@@ -28,6 +29,16 @@ func liftDFT(n *lift.Node) {
 			return
 		}
 		n.Args = []*ir.Value{n.Args[0], n.Arg(1), n.Scalar(dtype.I64, float64(axis))}
+	}
+	lift.Plain(n)
+}
+
+// liftSTFT adds to a signal [N,length] of real numbers the axis that says so,
+// which exporters leave out.
+func liftSTFT(n *lift.Node) {
+	if rank, known := n.Rank(0); known && rank == 2 {
+		n.Args = slices.Clone(n.Args)
+		n.Args[0] = n.Call("unsqueeze", []*ir.Value{n.Args[0], n.Ints([]int64{2})})
 	}
 	lift.Plain(n)
 }
