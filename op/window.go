@@ -138,11 +138,16 @@ func (w *window) axis(i int, in shape.Dim) (WindowAxis, shape.Dim, error) {
 		return a, shape.N(a.Out), nil
 	}
 	padded := size + a.Begin + a.End
+	ceil := w.ceil && w.auto == ""
+	if ceil && padded < span && span-padded < a.Stride {
+		a.Out = 1 // rounded up, the window that begins inside
+		return a, shape.N(a.Out), nil
+	}
 	if span > padded {
 		return a, in, badShape("got size %d with pads on spatial axis %d, want at least the window of %d", padded, i, span)
 	}
 	a.Out = (padded-span)/a.Stride + 1
-	if w.ceil && w.auto == "" && (padded-span)%a.Stride != 0 && a.Out*a.Stride < size+a.Begin {
+	if ceil && (padded-span)%a.Stride != 0 && a.Out*a.Stride < size+a.Begin {
 		// One window more, unless it would start in the pads at the end.
 		a.Out++
 	}

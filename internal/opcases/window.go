@@ -24,8 +24,10 @@ func windowCases() map[string][]optest.Case {
 		"max_pool": {
 			{Args: args{num(f32, 2, 3, 7, 8)}, Attrs: pool()}, {Args: args{num(f32, 2, 3, 7, 8)}, Attrs: pool("ceil_mode", 1), Results: 2}, {Args: args{num(i8, 1, 2, 9)}, Attrs: attr("kernel_shape", ints(3), "dilations", ints(2))},
 			{Args: args{num(f16, 1, 2, 5, 5)}, Attrs: pool("storage_order", 1), Results: 2}, {Args: args{num(f32, 1, 30, 60, 61)}, Attrs: pool()},
+			{Args: args{num(f32, 1, 2, 2, 5)}, Attrs: attr("kernel_shape", ints(4, 3), "strides", ints(3, 2), "ceil_mode", 1), Results: 2}, {Args: args{num(f32, 2, 3, 1)}, Attrs: attr("kernel_shape", ints(2), "strides", ints(2), "ceil_mode", 1)},
 		},
-		"average_pool":        {{Args: args{num(f32, 2, 3, 7, 8)}, Attrs: pool()}, {Args: args{num(f64, 2, 3, 7, 8)}, Attrs: pool("ceil_mode", 1, "count_include_pad", 1)}, {Args: args{num(f16, 2, 3, 7, 8)}, Attrs: pool()}},
+		"average_pool": {{Args: args{num(f32, 2, 3, 7, 8)}, Attrs: pool()}, {Args: args{num(f64, 2, 3, 7, 8)}, Attrs: pool("ceil_mode", 1, "count_include_pad", 1)}, {Args: args{num(f16, 2, 3, 7, 8)}, Attrs: pool()},
+			{Args: args{num(f32, 1, 2, 2, 5)}, Attrs: attr("kernel_shape", ints(4, 3), "strides", ints(3, 2), "ceil_mode", 1)}, {Args: args{num(f32, 2, 3, 2)}, Attrs: attr("kernel_shape", ints(4), "strides", ints(2), "ceil_mode", 1, "count_include_pad", 1, "pads", ints(1, 0))}},
 		"global_average_pool": {{Args: args{num(f32, 2, 3, 7, 8)}}, {Args: args{num(f16, 2, 3, 7)}}, {Args: args{num(f32, 4, 40, 30, 31)}}},
 		"global_max_pool":     {{Args: args{num(f32, 2, 3, 7, 8)}}, {Args: args{num(f64, 2, 3, 7)}}},
 		"fused_chain": {
