@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -25,8 +24,9 @@ func inspectCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect MODEL",
 		Short: "List inputs, outputs, operators, the program's text",
-		Long: `inspect lists what a model file declares: inputs and outputs, operators by
-count, opsets, weights, and what of it is not supported.
+		Long: `inspect says in its first line whether a model will run, and lists what its file
+declares: inputs and outputs, operators by count, opsets, weights, and what of
+it is not supported.
 
 --ir prints the program as it was loaded; with --shape for its open dimensions
 it prints the final program of a run, and with --pass NAME the program after
@@ -38,6 +38,7 @@ that pass (` + passNames() + `).
 programs, each for many sizes, and what pins a program to one set of sizes.
 
 --json prints one object. Its fields stay, and new ones may be added:
+  runs: whether the model can be loaded, reason: why not, on one line, or "",
   model, producer, ir_version, opsets (domain to version),
   inputs, outputs: lists of {name, dtype, shape}; shape is a list with a number
     for a size, a string for a symbol and null for an unknown size, or null
@@ -96,6 +97,8 @@ func inspectStructures(cmd *cobra.Command, path string, given sizes, ranges []st
 
 // summary is the report of inspect on a model.
 type summary struct {
+	Runs        bool             `json:"runs"`
+	Reason      string           `json:"reason"`
 	Model       string           `json:"model"`
 	Producer    string           `json:"producer"`
 	IRVersion   int64            `json:"ir_version"`
@@ -107,6 +110,8 @@ type summary struct {
 	WeightBytes int64            `json:"weight_bytes"`
 	Unsupported []string         `json:"unsupported"`
 	Notes       []string         `json:"notes"`
+
+	fault error // why the model cannot be loaded
 }
 
 // declared is an input or output as the file declares it.
@@ -159,10 +164,27 @@ func inspect(w io.Writer, path string, asJSON bool) error {
 	} else {
 		err = s.print(reportTo(w))
 	}
-	if err == nil && len(s.Unsupported) > 0 {
-		err = fmt.Errorf("%s: %d things in the model are not supported", path, len(s.Unsupported))
+	switch {
+	case err != nil || s.Runs:
+	case len(s.Unsupported) > 0:
+		err = fmt.Errorf("%s: the model does not run: %s", path, s.Reason)
+	default:
+		err = s.fault
 	}
 	return err
+}
+
+// whyNot says on one line why a model cannot be loaded.
+func whyNot(err error) string {
+	reasons := tenure.Unsupported(err)
+	if len(reasons) == 0 {
+		return strings.Join(strings.Fields(err.Error()), " ")
+	}
+	operators, nodes := tenure.CountUnsupported(err)
+	if operators == 0 {
+		return reasons[0]
+	}
+	return fmt.Sprintf("%s in %s: first %s", countText(operators, "operator is not supported", "operators are not supported"), countText(nodes, "node", "nodes"), reasons[0])
 }
 
 // summarise describes a model, also one that cannot be run.
@@ -180,20 +202,24 @@ func summarise(path string) (*summary, error) {
 		s.Outputs = append(s.Outputs, declaredOf(v))
 	}
 	m, err := tenure.Load(path)
-	switch {
-	case errors.Is(err, tenure.ErrUnsupported):
-		s.Unsupported = tenure.Unsupported(err)
-	case err != nil:
-		return nil, err
-	default:
-		defer m.Close()
-		s.Notes = append(s.Notes, m.Notes()...)
+	if err != nil {
+		s.Reason, s.fault = whyNot(err), err
+		s.Unsupported = append(s.Unsupported, tenure.Unsupported(err)...)
+		return s, nil
 	}
+	defer m.Close()
+	s.Runs = true
+	s.Notes = append(s.Notes, m.Notes()...)
 	return s, nil
 }
 
 func (s *summary) print(w io.Writer) error {
 	var b strings.Builder
+	if s.Runs {
+		b.WriteString("runs       yes\n")
+	} else {
+		fmt.Fprintf(&b, "runs       no: %s\n", s.Reason)
+	}
 	fmt.Fprintf(&b, "model      %s\n", s.Model)
 	if s.Producer != "" {
 		fmt.Fprintf(&b, "producer   %s\n", s.Producer)
@@ -227,9 +253,6 @@ func (s *summary) print(w io.Writer) error {
 	}
 	list("operators", names)
 	list("notes", s.Notes)
-	if len(s.Unsupported) == 0 {
-		b.WriteString("everything in this model is supported\n")
-	}
 	list("missing", s.Unsupported)
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -100,8 +100,10 @@ func (given sizes) bind(m *tenure.Model) (*bound, error) {
 	return b, nil
 }
 
-// learn takes the sizes of symbols from the shapes of inputs that have them.
+// learn takes the sizes of symbols from the shapes of inputs that have them,
+// the first of several: the model decides whether it admits others.
 func (b *bound) learn() error {
+	named := maps.Clone(b.dims)
 	for _, info := range b.inputs {
 		sizes, ok := b.shapes[info.Name]
 		if !ok || info.Shape == nil || info.Shape.Rank() != len(sizes) {
@@ -112,10 +114,12 @@ func (b *bound) learn() error {
 			if !ok {
 				continue
 			}
-			if known, ok := b.dims[symbol]; ok && known != n {
+			if known, ok := named[symbol]; ok && known != n {
 				return fmt.Errorf("--shape: input %s: got %s = %d, want %d as elsewhere: %w", info, symbol, n, known, tenure.ErrInput)
 			}
-			b.dims[symbol] = n
+			if _, ok := b.dims[symbol]; !ok {
+				b.dims[symbol] = n
+			}
 		}
 	}
 	return nil
