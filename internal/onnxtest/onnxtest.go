@@ -98,8 +98,7 @@ func Texts(name string, list ...string) Message {
 	return w.Varint(20, 8)
 }
 
-// attrInt encodes an attribute of one integer.
-// attrInts encodes an attribute of a list of integers.
+// Ints encodes an attribute of a list of integers.
 func Ints(name string, list ...int64) Message {
 	w := Message(nil).Text(1, name)
 	for _, v := range list {
@@ -172,6 +171,20 @@ func (g *Graph) Encode() Message {
 
 // File encodes a model of operator set 18 and one of version 1 of domain acme.
 func (g *Graph) File() []byte {
-	return Message(nil).Varint(1, 8).Bytes(7, g.Encode()).Bytes(8, Message(nil).Varint(2, 18)).
-		Bytes(8, Message(nil).Text(1, "acme").Varint(2, 1))
+	return append(g.FileOf(18), Message(nil).Bytes(8, Message(nil).Text(1, "acme").Varint(2, 1))...)
+}
+
+// FileOf encodes a model of one operator set.
+func (g *Graph) FileOf(opset int64) Message {
+	return Message(nil).Varint(1, 8).Bytes(7, g.Encode()).Bytes(8, Message(nil).Varint(2, opset))
+}
+
+// OutputOf adds an output of a declared type.
+func (g *Graph) OutputOf(name string, elem int64, dims ...any) {
+	g.Outputs = g.Outputs.Bytes(12, ValueInfo(name, elem, dims...))
+}
+
+// Value adds the declared type of a value inside the graph.
+func (g *Graph) Value(name string, elem int64, dims ...any) {
+	g.Nodes = g.Nodes.Bytes(13, ValueInfo(name, elem, dims...))
 }
