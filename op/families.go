@@ -28,6 +28,8 @@ var families = [][]*Def{
 	signalOps,
 	roiOps,
 	ngramOps,
+	treeOps,
+	classicOps,
 	textOps,
 	linearAttentionOps,
 	resizeOps,
