@@ -25,7 +25,6 @@ const (
 	sequences        = "a sequence or optional as an input or output: its length is not known at load"
 	preview          = "a preview domain: its operators may change"
 	training         = "training"
-	trees            = "the domain of classical machine learning"
 	images           = "decoding of images"
 	ancient          = "an opset before 6"
 	carriedSequences = "a loop that carries a sequence"
@@ -36,7 +35,6 @@ const (
 // excluded holds the cases that do not pass. A row that names only cases that
 // pass fails the test.
 var excluded = []exclusion{
-	{names: "test_ai_onnx_ml_*", reason: trees},
 	{names: "test_identity_sequence", reason: sequences},
 	{names: "test_identity_opt", reason: sequences},
 	{names: "test_optional_get_element_optional_*", reason: sequences},

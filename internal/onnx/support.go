@@ -43,7 +43,7 @@ func Operators() []Support {
 		list = append(list, Support{Name: contrib.Domain + "::" + name, From: o.From, Till: o.From, Numbers: true})
 	}
 	for name, o := range known()[ml.Domain] {
-		list = append(list, Support{Name: ml.Domain + "::" + name, From: o.From, Till: o.Till, Strings: true})
+		list = append(list, Support{Name: ml.Domain + "::" + name, From: o.From, Till: o.Till, Numbers: true, Strings: o.Text != nil})
 	}
 	slices.SortFunc(list, func(a, b Support) int { return cmp.Compare(a.Name, b.Name) })
 	return list

@@ -93,6 +93,38 @@ var reductions = []string{"ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumE
 
 var departures = []departure{
 	{
+		ops: []string{mlDomain + "::TreeEnsemble"},
+		why: "post_transform 1 is SOFTMAX and 2 is LOGISTIC, as the specification numbers them; ONNX Runtime takes them the other way round",
+		when: func(m *model, fault string) bool {
+			return !refusal(fault) && (m.node().get("post_transform") == int64(1) || m.node().get("post_transform") == int64(2))
+		},
+	},
+	{
+		ops: []string{mlDomain + "::TreeEnsemble"},
+		why: "a number is in a set if it equals a member; ONNX Runtime finds some numbers between integers in sets of integers",
+		when: func(m *model, fault string) bool {
+			kinds, ok := m.node().get("nodes_modes").(*value)
+			return !refusal(fault) && ok && slices.Contains(kinds.data, 6)
+		},
+	},
+	{
+		ops: []string{mlDomain + "::TreeEnsembleRegressor"},
+		why: "a target has its base value also where no leaf has a weight for it; in ONNX Runtime it is 0 then",
+		when: func(m *model, fault string) bool {
+			targets, _ := m.node().get("n_targets").(int64)
+			modes, _ := m.node().get("nodes_modes").([]string)
+			ids, _ := m.node().get("target_ids").([]int64)
+			leaves := 0
+			for _, mode := range modes {
+				if mode == "LEAF" {
+					leaves++
+				}
+			}
+			based := m.node().get("base_values") != nil || m.node().get("base_values_as_tensor") != nil
+			return !refusal(fault) && based && len(ids) < leaves*int(targets)
+		},
+	},
+	{
 		ops: []string{"StringSplit"},
 		why: "white space is what Unicode says it is; ONNX Runtime splits at spaces only",
 		when: func(m *model, fault string) bool {
@@ -132,7 +164,8 @@ var departures = []departure{
 		}},
 	{[]string{"Clip"}, "without a bound infinities stay, as the function of the specification has it; ONNX Runtime clips to the largest number, now and then",
 		func(m *model, fault string) bool { return m.hasInf() && !refusal(fault) }},
-	{[]string{"Gelu", "HardSwish", "Shrink", "BlackmanWindow", "HammingWindow", "HannWindow", "GroupNormalization", "DFT", "STFT", "Attention"}, "ONNX Runtime computes double precision and integers with constants of single precision, or in it",
+	{[]string{"Gelu", "HardSwish", "Shrink", "BlackmanWindow", "HammingWindow", "HannWindow", "GroupNormalization", "DFT", "STFT", "Attention",
+		mlDomain + "::TreeEnsemble", mlDomain + "::TreeEnsembleRegressor"}, "ONNX Runtime computes double precision and integers with constants of single precision, or in it",
 		func(m *model, fault string) bool {
 			single := m.of(dtype.F32, dtype.F16, dtype.BF16)
 			return !single && !refusal(fault) && (m.agreesInSingle(fault) || !m.of(dtype.F64))

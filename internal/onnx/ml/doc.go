@@ -1,6 +1,7 @@
 // Package ml says how operators of the domain ai.onnx.ml, ONNX's own for
-// classical machine learning, are put together from those of package op: those
-// that make numbers of strings, and strings of numbers.
+// classical machine learning, are put together from those of package op:
+// functions of features, models of linear functions, of support vectors and of
+// trees, and the labels of classes.
 //
 //	tables[ml.Domain] = ml.Table()
 //

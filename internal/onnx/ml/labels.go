@@ -12,15 +12,6 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// Domain is the domain of ONNX for classical machine learning.
-const Domain = "ai.onnx.ml"
-
-// Table returns the operators of Domain that are read: those that make
-// numbers of strings, and the other way round.
-func Table() map[string]lift.Operator {
-	return map[string]lift.Operator{"LabelEncoder": {From: 1, Till: 5, Lift: liftLabelEncoder, Text: liftLabelEncoder}}
-}
-
 // liftLabelEncoder looks keys up in a list, and gathers what belongs to each
 // from a table, at whose end is what belongs to everything else.
 func liftLabelEncoder(n *lift.Node) {
@@ -37,16 +28,14 @@ func liftLabelEncoder(n *lift.Node) {
 	if n.IsText[n.Args[0]] {
 		keys := labelKeys(n)
 		count = len(keys)
-		index = func() *ir.Value {
-			return n.Call("string_index", n.Args, op.Attr{Name: "keys", Value: keys})
-		}
+		index = func() *ir.Value { return textIndex(n, n.Args[0], keys) }
 	} else {
 		typ, keys := numberKeys(n)
 		if n.Err != nil {
 			return
 		}
 		count = typ.Shape.NumElements()
-		index = func() *ir.Value { return numberIndex(n, typ, keys) }
+		index = func() *ir.Value { return numberIndex(n, n.Args[0], typ, keys) }
 	}
 	table, text := labelValues(n, count)
 	if n.NoMoreAttrs(); n.Err != nil {
@@ -56,6 +45,48 @@ func liftLabelEncoder(n *lift.Node) {
 	if text {
 		n.MarkText()
 	}
+}
+
+// labelOps convert between strings, numbers and their indices.
+var labelOps = map[string]lift.Operator{
+	"LabelEncoder":   onText(liftLabelEncoder),
+	"CategoryMapper": onText(liftCategoryMapper),
+}
+
+// liftCategoryMapper returns the integer of each string, or the string of each
+// integer.
+func liftCategoryMapper(n *lift.Node) {
+	x := n.Operand(1)
+	ints, _ := lift.Take[[]int64](n, "cats_int64s")
+	words, _ := lift.Take[[]string](n, "cats_strings")
+	integer := lift.TakeOr(n, "default_int64", int64(-1))
+	word := lift.TakeOr(n, "default_string", "_Unused")
+	n.NoMoreAttrs()
+	if n.Err == nil && (len(ints) != len(words) || len(ints) == 0) {
+		n.Fail("got %d cats_int64s and %d cats_strings, want as many of both", len(ints), len(words))
+	}
+	if x == nil || n.Err != nil {
+		return
+	}
+	if n.IsText[x] {
+		n.Finish("gather", []*ir.Value{n.Ints(append(slices.Clone(ints), integer)), textIndex(n, x, words)})
+		return
+	}
+	typ, keys := lift.IntList(ints)
+	table := labels(n, n.Fresh(n.Name+".words"), append(slices.Clone(words), word), len(words))
+	n.Finish("gather", []*ir.Value{table, numberIndex(n, as(n, x, dtype.I64), typ, keys)})
+	n.MarkText()
+}
+
+// finishLabels binds output 0 to the labels of classes that index, i64[N],
+// names: strings if there are some, or integers.
+func finishLabels(n *lift.Node, words []string, ints []int64, index *ir.Value) {
+	if len(words) > 0 {
+		n.Output(0, "gather", []*ir.Value{n.TextWeight(n.Fresh(n.Name+".labels"), words, len(words)), index})
+		n.MarkText(1)
+		return
+	}
+	n.Output(0, "gather", []*ir.Value{n.Ints(ints), index})
 }
 
 // numberKeys takes the numbers that are looked up, of the operand's type.
@@ -90,10 +121,32 @@ func numberKeys(n *lift.Node) (typ op.Type, keys []byte) {
 	return typ, keys
 }
 
-// numberIndex is the place of each number in a list, the first one where there
-// are more, and how long the list is for a number that is not in it: a last key
-// meets every number.
-func numberIndex(n *lift.Node, typ op.Type, keys []byte) *ir.Value {
+// textIndex returns the index of each string of x in a list, the first one
+// where there are several, and the length of the list for a string that is not in it.
+func textIndex(n *lift.Node, x *ir.Value, keys []string) *ir.Value {
+	first := map[string]int64{}
+	var distinct []string
+	var places []int64
+	for i, key := range keys {
+		if _, ok := first[key]; !ok {
+			first[key] = int64(i)
+			distinct, places = append(distinct, key), append(places, int64(i))
+		}
+	}
+	index := n.Call("string_index", []*ir.Value{x}, op.Attr{Name: "keys", Value: distinct})
+	if len(distinct) == len(keys) {
+		return index
+	}
+	return n.Call("gather", []*ir.Value{n.Ints(append(places, int64(len(keys)))), index})
+}
+
+// numberIndex returns the index of each number of x in a list, the first one
+// where there are several, and the length of the list for a number that is not
+// in it: a last key equals every number.
+func numberIndex(n *lift.Node, x *ir.Value, typ op.Type, keys []byte) *ir.Value {
+	if n.Err != nil {
+		return nil
+	}
 	count, size := typ.Shape.NumElements(), typ.DType.Size()
 	row := shape.MustOf(count + 1)
 	list := n.Weight(n.Fresh(n.Name+".keys"), op.Type{DType: typ.DType, Shape: row}, append(slices.Clone(keys), keys[:size]...))
@@ -107,7 +160,7 @@ func numberIndex(n *lift.Node, typ op.Type, keys []byte) *ir.Value {
 	flags := func(what string, list []byte) *ir.Value {
 		return n.Weight(n.Fresh(n.Name+"."+what), op.Type{DType: dtype.Bool, Shape: row}, list)
 	}
-	x := n.Call("unsqueeze", []*ir.Value{n.Args[0], n.Ints([]int64{-1})})
+	x = n.Call("unsqueeze", []*ir.Value{x, n.Ints([]int64{-1})})
 	same := n.Call("or", []*ir.Value{n.Call("equal", []*ir.Value{x, list}), flags("other", always)})
 	if slices.Contains(isNaN, 1) {
 		none := n.Call("and", []*ir.Value{n.Call("is_nan", []*ir.Value{x}), flags("nan", isNaN)})
@@ -138,14 +191,19 @@ func labelKeys(n *lift.Node) []string {
 	if n.Err != nil {
 		return nil
 	}
-	var keys []string
-	for row := range slices.Chunk(data, typ.Shape.Size(typ.Shape.Rank()-1)) {
-		keys = append(keys, withoutZeros(row))
-	}
-	return keys
+	return stringsOf(typ, data)
 }
 
-// withoutZeros is the string that a row of bytes holds.
+// stringsOf returns the strings of a tensor of text.
+func stringsOf(typ op.Type, data []byte) []string {
+	var list []string
+	for row := range slices.Chunk(data, typ.Shape.Size(typ.Shape.Rank()-1)) {
+		list = append(list, withoutZeros(row))
+	}
+	return list
+}
+
+// withoutZeros returns the string that a row of bytes holds.
 func withoutZeros(row []byte) string {
 	for len(row) > 0 && row[len(row)-1] == 0 {
 		row = row[:len(row)-1]
@@ -223,7 +281,19 @@ func labelTensor(n *lift.Node, name string, t *wire.Tensor, count int) (table *i
 	var last []byte
 	switch {
 	case n.Err != nil:
-	case text || typ.DType.Size() == 0:
+	case text:
+		list := append(stringsOf(typ, data), "_Unused")
+		if given {
+			other, bytes, isText := attrTensor(n, rest)
+			if n.Err == nil && (!isText || other.Shape.Rank() != 2 && other.Shape.Rank() != 1 || other.Shape.NumElements() != other.Shape.Size(other.Shape.Rank()-1)) {
+				n.Fail("default_tensor: got %s, want one string: %w", other, dtype.ErrDType)
+			}
+			if n.Err == nil {
+				list[len(list)-1] = withoutZeros(bytes)
+			}
+		}
+		return labels(n, name, list, count), true
+	case typ.DType.Size() == 0:
 		n.Unsupported("values_tensor of %s", typ.DType)
 	case given:
 		var other op.Type
