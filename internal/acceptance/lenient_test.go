@@ -178,6 +178,55 @@ var lenients = []lenient{
 		in: map[string][]float32{"x": {1, 2}}, want: []float32{3, 6}, note: `operators of domain "com.microsoft" and does not import them`,
 	},
 	{
+		name: "ONNX itself without an import", file: func(g *onnxtest.Graph) []byte {
+			g.Input("x", onnxtest.F32, 2)
+			g.Node("Neg", []string{"x"}, []string{"y"})
+			g.Output("y")
+			return onnxtest.Message(nil).Varint(1, 8).Bytes(7, g.Encode()).Bytes(8, onnxtest.Message(nil).Text(1, "com.microsoft").Varint(2, 1))
+		},
+		in: map[string][]float32{"x": {1, 2}}, want: []float32{-1, -2}, note: `operators of domain "" and does not import them`,
+	},
+	{
+		name: "a misspelt attribute that no runtime reads", file: func(g *onnxtest.Graph) []byte {
+			g.Input("x", onnxtest.F32, 2)
+			g.Floats("scale", 1, 1)
+			g.Node("LayerNormalization", []string{"x", "scale"}, []string{"y"}, onnxtest.Float("epsion", 100), onnxtest.Int("axis", -1))
+			g.Output("y")
+			return g.File()
+		},
+		in: map[string][]float32{"x": {-3, 3}}, want: []float32{-0.9999995, 0.9999995}, note: `the operator has no attribute "epsion"`,
+	},
+	{
+		name: "sizes that are negative", file: func(g *onnxtest.Graph) []byte {
+			g.Input("x", onnxtest.F32, -1, -2)
+			g.Node("Neg", []string{"x"}, []string{"y"})
+			g.OutputOf("y", onnxtest.F32, -7, -1)
+			return g.File()
+		},
+		in: map[string][]float32{"x": {1, 2}}, dims: map[string][]int{"x": {2, 1}}, want: []float32{-1, -2}, of: []int{2, 1},
+	},
+	{
+		name: "pads beside auto_pad", file: func(g *onnxtest.Graph) []byte {
+			g.Input("x", onnxtest.F32, 1, 1, 3)
+			g.Node("MaxPool", []string{"x"}, []string{"a"}, onnxtest.Ints("kernel_shape", 2), onnxtest.Text("auto_pad", "SAME_UPPER"), onnxtest.Ints("pads", 1, 0))
+			g.Node("AveragePool", []string{"a"}, []string{"b"}, onnxtest.Ints("kernel_shape", 2), onnxtest.Text("auto_pad", "VALID"), onnxtest.Ints("pads", 1, 0))
+			g.Node("LpPool", []string{"b"}, []string{"y"}, onnxtest.Ints("kernel_shape", 2), onnxtest.Text("auto_pad", "VALID"), onnxtest.Ints("pads", 1, 0), onnxtest.Int("p", 1))
+			g.Output("y")
+			return g.File()
+		},
+		in: map[string][]float32{"x": {1, 2, 4}}, dims: map[string][]int{"x": {1, 1, 3}}, want: []float32{7}, of: []int{1, 1, 1},
+	},
+	{
+		name: "an output that is listed twice", file: func(g *onnxtest.Graph) []byte {
+			g.Input("x", onnxtest.F32, 2)
+			g.Node("Neg", []string{"x"}, []string{"y"})
+			g.Output("y")
+			g.Output("y")
+			return g.File()
+		},
+		in: map[string][]float32{"x": {1, 2}}, want: []float32{-1, -2}, note: `the file lists output "y" again`,
+	},
+	{
 		name: "a loop whose body takes and returns lists of one", file: func(g *onnxtest.Graph) []byte {
 			var body onnxtest.Graph
 			body.Input("i", onnxtest.I64, 1)

@@ -56,8 +56,8 @@ func init() {
 		}
 		turn(a, "transA")
 		turn(b, "transB")
-		// The first axis goes behind the others of the batch; ONNX Runtime wants
-		// as many axes in both.
+		// The first axis goes behind the others of the batch. ONNX Runtime
+		// wants as many axes in both.
 		first := func(dims []int, name string) {
 			if n := len(dims); n > 2 && len(a) == len(b) && d.chance(0.3) {
 				rows := dims[n-2]

@@ -1,6 +1,7 @@
 package lift
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/tenure-go/tenure/internal/onnx/wire"
@@ -68,6 +69,19 @@ func TakeOr[T any](n *Node, name string, absent T) T {
 		return v
 	}
 	return absent
+}
+
+// IgnoreAllBut drops the attributes that an operator does not have, with a
+// note: ONNX Runtime does not look at those of the operators that it had before
+// ONNX, and tools have written them misspelt.
+func (n *Node) IgnoreAllBut(names ...string) {
+	n.Attrs = slices.DeleteFunc(n.Attrs, func(a wire.Attribute) bool {
+		if slices.Contains(names, a.Name) {
+			return false
+		}
+		n.result.Notes = append(n.result.Notes, fmt.Sprintf("%s: the operator has no attribute %q, which is not read", n.title(), a.Name))
+		return true
+	})
 }
 
 // Ignore drops attributes that say nothing about inference.

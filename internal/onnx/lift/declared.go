@@ -104,9 +104,9 @@ func TypeOf(v *wire.Value, width shape.Dim) (typ op.Type, text bool, err error) 
 			dims[i] = shape.Sym(d.Symbol)
 		case !d.Sized:
 			dims[i] = shape.Unknown
-		case d.Size < -1 || d.Size > math.MaxInt64>>5:
+		case d.Size > math.MaxInt64>>5:
 			return op.Type{}, text, fmt.Errorf("dim %d: got %d, want a size: %w", i, d.Size, tensor.ErrShape)
-		case d.Size >= 0: // some exporters write -1 for a size that they do not know
+		case d.Size >= 0: // some exporters write -1 for a size that they do not know; ONNX Runtime takes any negative one so
 			dims[i] = shape.N(int(d.Size))
 		}
 	}

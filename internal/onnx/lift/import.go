@@ -270,7 +270,8 @@ func (s *Scope) outputs(g *wire.Graph) error {
 	for i := range g.Outputs {
 		out := &g.Outputs[i]
 		if seen[out.Name] {
-			return wire.Corruptf("output %q: got a second one of that name", out.Name)
+			s.result.Notes = append(s.result.Notes, fmt.Sprintf("the file lists output %q again, which is one output", out.Name))
+			continue
 		}
 		seen[out.Name] = true
 		v, err := s.lookup(out.Name)

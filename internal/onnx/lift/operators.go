@@ -78,8 +78,10 @@ func (n *Node) lift() {
 		entry, ok = Since(0), known
 	}
 	n.Entry = entry
-	if ok && !imported && domain != "" {
+	if ok && !imported && (domain != "" || len(n.result.Opsets) > 0) {
 		n.withoutImport(domain)
+		imported = domain == ""
+		opset = n.Opset
 	}
 	switch {
 	case domain == "" && !imported:
@@ -106,7 +108,10 @@ func (n *Node) withoutImport(domain string) {
 	for _, o := range n.tables[domain] {
 		n.Opset = max(n.Opset, o.From, o.Till)
 	}
-	if n.Entry.Till != 0 {
+	switch {
+	case domain == "":
+		n.Opset = MaxOpset
+	case n.Entry.Till != 0:
 		n.Opset = min(n.Opset, n.Entry.Till)
 	}
 	note := fmt.Sprintf("the model uses operators of domain %q and does not import them: they are those of version %d", domain, n.Opset)

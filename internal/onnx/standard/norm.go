@@ -16,8 +16,8 @@ var normTable = map[string]lift.Operator{
 
 	"BatchNormalization":    lift.Lifted(0, liftBatchNorm),
 	"InstanceNormalization": lift.Since(0),
-	"LayerNormalization":    lift.Since(0),  // ONNX has it from opset 17 on, ONNX Runtime writes it into older models too
-	"GroupNormalization":    lift.Since(21), // that of opset 18 is deprecated: its scale and bias are per group
+	"LayerNormalization":    lift.Lifted(0, liftLayerNorm), // ONNX has it from opset 17 on, ONNX Runtime writes it into older models too
+	"GroupNormalization":    lift.Since(21),                // that of opset 18 is deprecated: its scale and bias are per group
 
 	"LRN":                       lift.Lifted(0, lift.InSingle(liftLRN)),
 	"MeanVarianceNormalization": lift.Lifted(9, lift.InSingle(liftMeanVariance)),
@@ -174,8 +174,15 @@ func root(n *lift.Node, x *ir.Value, p float64) {
 	n.Finish("pow", []*ir.Value{x, n.Scalar(n.Args[0].Type.DType, 1/p)})
 }
 
+// liftLayerNorm drops attributes that the operator does not have.
+func liftLayerNorm(n *lift.Node) {
+	n.IgnoreAllBut("axis", "epsilon", "stash_type")
+	lift.Plain(n)
+}
+
 // LiftSimplifiedNorm is a normalisation by the mean square.
 func LiftSimplifiedNorm(n *lift.Node) {
+	n.IgnoreAllBut("axis", "epsilon", "stash_type")
 	n.Ignore("stash_type")
 	attrs := []op.Attr{lift.IntAttr("axis", lift.TakeOr(n, "axis", int64(-1))), {Name: "epsilon", Value: float64(lift.TakeOr(n, "epsilon", float32(1e-5)))}}
 	n.NoMoreAttrs()

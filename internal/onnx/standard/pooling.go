@@ -10,8 +10,8 @@ import (
 )
 
 var poolingTable = map[string]lift.Operator{
-	"MaxPool":           lift.Since(0),
-	"AveragePool":       lift.Since(0),
+	"MaxPool":           lift.Lifted(0, liftPool),
+	"AveragePool":       lift.Lifted(0, liftPool),
 	"GlobalMaxPool":     lift.Since(0),
 	"GlobalAveragePool": lift.Since(0),
 	"MaxRoiPool":        lift.Since(0),
@@ -32,9 +32,25 @@ func liftRoiAlign(n *lift.Node) {
 	lift.Plain(n)
 }
 
+// liftPool lifts a pooling, whose pads do not count beside auto_pad.
+func liftPool(n *lift.Node) {
+	withoutPads(n)
+	lift.Plain(n)
+}
+
+// withoutPads drops the pads of a pooling that makes them itself: the
+// specification wants one of the two attributes, ONNX Runtime reads one.
+func withoutPads(n *lift.Node) {
+	i := n.AttrIndex("auto_pad")
+	if i >= 0 && n.Attrs[i].Value != "NOTSET" && n.Attrs[i].Value != "" {
+		n.Ignore("pads")
+	}
+}
+
 // liftLpPool is the root of the sum of powers, which an average pooling makes
 // where pads count.
 func liftLpPool(n *lift.Node) {
+	withoutPads(n)
 	p := float64(lift.TakeOr(n, "p", int64(2)))
 	kernel, sized := lift.Take[[]int64](n, "kernel_shape")
 	attrs := []op.Attr{lift.IntsAttr("kernel_shape", kernel), lift.IntAttr("count_include_pad", 1)}
