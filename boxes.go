@@ -117,6 +117,10 @@ func (b *boxes) prove(ctx context.Context, box []span, last *corner, why string)
 			return err
 		}
 	}
+	if last.exe == nil && b.refuses(box) {
+		b.promise.figures.Refused += count(box) - 1
+		return nil
+	}
 	why, final, err := b.over(ctx, box, last)
 	if err != nil || why == "" {
 		return err
@@ -137,10 +141,18 @@ func (b *boxes) prove(ctx context.Context, box []span, last *corner, why string)
 	return b.halves(ctx, box, longest, s.lo+(s.hi-s.lo)/2, last, why)
 }
 
-// halves proves the parts of a box above and up to a size of dimension i.
+// halves proves the parts of a box above and up to a size of dimension i. The
+// smaller sizes come first where the model refuses the largest: the structures
+// that it has for them show which others it refuses.
 func (b *boxes) halves(ctx context.Context, box []span, i, cut int, last *corner, why string) error {
 	above, below := slices.Clone(box), slices.Clone(box)
 	above[i].lo, below[i].hi = cut+1, cut
+	if last != nil && last.exe == nil {
+		if err := b.prove(ctx, below, nil, why); err != nil {
+			return err
+		}
+		return b.prove(ctx, above, last, why)
+	}
 	if err := b.prove(ctx, above, last, why); err != nil {
 		return err
 	}
@@ -244,16 +256,11 @@ const ownProgram = "a program of its own"
 func (b *boxes) over(ctx context.Context, box []span, last *corner) (why string, final bool, err error) {
 	switch {
 	case last.exe == nil:
-		return "refused by the model", false, nil
+		return "the largest sizes are refused", false, nil
 	case last.structure == nil:
 		return ownProgram, true, nil
 	}
-	p, n := b.promise, count(box)
-	ranges := symbolic.Box{}
-	for i, s := range box {
-		d := &p.sizes.dims[i]
-		ranges[d.name] = symbolic.Range{Lo: int64(d.nth(s.lo)), Hi: int64(d.nth(s.hi))}
-	}
+	p, n, ranges := b.promise, count(box), b.ranges(box)
 	b.model.compiling.Lock()
 	f, why := last.structure.Over(b.params, ranges)
 	x := &scratchOver{Formulas: f, sizer: last.exe.NewSizer(), dims: p.sizes.dims, sizes: map[string]int64{}}
@@ -282,6 +289,25 @@ func (b *boxes) over(ctx context.Context, box []span, last *corner) (why string,
 		p.figures.Worst.Bound = most > proof.ArenaBytes+proof.IOBytes+proof.ScratchPerThread*threads
 	}
 	return "", false, b.corners(ctx, box)
+}
+
+// ranges returns the box with the names of its dimensions.
+func (b *boxes) ranges(box []span) symbolic.Box {
+	ranges := symbolic.Box{}
+	for i, s := range box {
+		d := &b.promise.sizes.dims[i]
+		ranges[d.name] = symbolic.Range{Lo: int64(d.nth(s.lo)), Hi: int64(d.nth(s.hi))}
+	}
+	return ranges
+}
+
+// refuses reports whether the model is proved to refuse all sizes of a box: a
+// call does that some structure has come to.
+func (b *boxes) refuses(box []span) bool {
+	b.model.compiling.Lock()
+	defer b.model.compiling.Unlock()
+	ranges := b.ranges(box)
+	return slices.ContainsFunc(b.promise.structures.list, func(s *structure) bool { return s.Refuses(b.params, ranges) })
 }
 
 // raiseScratch raises the promised scratch to that of a size in a box. Unless

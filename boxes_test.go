@@ -94,7 +94,7 @@ func CompareBoxes(t testing.TB, m *Model, few int, opts ...SessionOption) (r *pl
 		return nil, "", err
 	}
 	got, want := p.figures, each.figures
-	if got.IO.Bytes != want.IO.Bytes || got.Scratch.Bytes < want.Scratch.Bytes || got.Scratch.Bytes > want.Scratch.Bytes && !got.Scratch.Bound {
+	if got.Sizes+got.Refused != want.Sizes+want.Refused || got.Refused > want.Refused || got.IO.Bytes != want.IO.Bytes || got.Scratch.Bytes < want.Scratch.Bytes || got.Scratch.Bytes > want.Scratch.Bytes && !got.Scratch.Bound {
 		return p.document(), fmt.Sprintf("got %+v, want %+v", got, want), nil
 	}
 	return p.document(), checkPromise(t, m, p, o), nil

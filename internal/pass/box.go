@@ -2,6 +2,7 @@ package pass
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/tenure-go/tenure/internal/symbolic"
 	"github.com/tenure-go/tenure/op"
@@ -23,15 +24,41 @@ import (
 // Every size that is proved is nowhere larger than at the upper corner of the
 // box, nor at that of any box inside.
 func (s *Structure) Over(params [][]*symbolic.Expr, box symbolic.Box) (f *Formulas, why string) {
-	b := &overBox{Formulas: s.newFormulas(params, box), bytes: s.allowance.bytes, work: s.allowance.work}
-	b.same = make([]bool, len(s.types))
+	b := s.overBox(params, box)
 	return b.Formulas, b.prove()
+}
+
+// Refuses proves that the model accepts no size of the box: that some operator
+// refuses its operands at all sizes, and each step before it has the outcome
+// that it has in the structure.
+func (s *Structure) Refuses(params [][]*symbolic.Expr, box symbolic.Box) bool {
+	if slices.ContainsFunc(s.steps, func(st step) bool {
+		v, ok := st.(*visit)
+		return !ok || v.failed || len(v.regions) > 0
+	}) {
+		return false // an operator in a branch that is not taken may refuse its operands
+	}
+	b := s.overBox(params, box)
+	b.refusing = true
+	b.prove()
+	return b.refused
+}
+
+func (s *Structure) overBox(params [][]*symbolic.Expr, box symbolic.Box) *overBox {
+	b := &overBox{Formulas: s.newFormulas(params, box), bytes: s.allowance.bytes, work: s.allowance.work}
+	b.same, b.ends = make([]bool, len(s.types)), map[int]ends{}
+	return b
 }
 
 // overBox takes the steps of a structure for all sizes of a box at once.
 type overBox struct {
 	*Formulas
 	bytes, work int64 // that folding may still do, at least
+
+	// refusing looks for a call that refuses its operands. The bytes that
+	// constants have now are those of no size of the box then.
+	refusing, refused bool
+	ends              map[int]ends // by ID
 }
 
 func (b *overBox) prove() (why string) {
@@ -45,7 +72,7 @@ func (b *overBox) prove() (why string) {
 			}
 		}
 		for ; len(constant) > 0 && constant[0].at <= at; constant = constant[1:] {
-			if !b.isSame(constant[0].id) && !s.ignores("value") {
+			if g := constant[0]; !b.isSame(g.id) && !s.ignores("value") || b.refusing && !b.hasBytes(g) {
 				return "value"
 			}
 		}
@@ -101,6 +128,10 @@ func (b *overBox) visit(v *visit) (why string) {
 	if v.failed || len(v.regions) > 0 {
 		return "a branch"
 	}
+	if b.refusing && b.refusesShapes(v) {
+		b.refused = true
+		return "refused"
+	}
 	b.take(v)
 	if v.fixed {
 		if v.asks && (v.outcome != computed || !b.spend(v.bytes, v.work)) {
@@ -113,8 +144,18 @@ func (b *overBox) visit(v *visit) (why string) {
 			return "sizes of " + v.where()
 		}
 	}
-	if v.constant && !b.fold(v) && !b.structure.ignores("folding") {
+	if !v.constant {
+		return ""
+	}
+	if !b.fold(v) && !b.structure.ignores("folding") {
 		return "folding of " + v.where()
+	}
+	if b.refusing {
+		b.followEnds(v)
+		if v.outcome == computed && b.refusesIndices(v) {
+			b.refused = true
+			return "refused"
+		}
 	}
 	return ""
 }
@@ -207,7 +248,7 @@ func (b *overBox) mostWork(v *visit) int64 {
 			}
 		}
 	}
-	if productsOf(v.call) > 0 { // of a result's elements and those of an operand
+	if products[v.sig.Def.Name] != nil {
 		sum = sum.Mul(sum)
 	}
 	_, most, ok := sum.Bounds(b.box)
@@ -220,6 +261,9 @@ func (b *overBox) mostWork(v *visit) int64 {
 // settle notes the constants that a call makes of constants with the same bytes
 // at all sizes, in types without other sizes.
 func (b *overBox) settle(v *visit) {
+	if b.refusing {
+		return
+	}
 	for _, id := range v.args {
 		if id != 0 && !(b.isSame(id) && b.isFixed(id)) {
 			return

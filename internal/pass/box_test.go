@@ -249,3 +249,110 @@ func overWritten(t *testing.T, kind, text string, without []string, sizes, other
 	_, why = s.Over(openDims(l.drawn.Program), box)
 	return why
 }
+
+// TestRefuses draws boxes at which a structure of other sizes proves that the
+// model accepts none, and compares them with the passes.
+func TestRefuses(t *testing.T) {
+	refused, all := 0, 0
+	checkDrawn(t, 400, func(t *rapid.T) {
+		d := randomprogram.DrawOpen(t)
+		l := load(t, d)
+		ctx, err := l.specialise(d.Sizes(t))
+		if err != nil {
+			return
+		}
+		s, _ := ctx.Structure()
+		if s == nil {
+			return
+		}
+		for range 4 {
+			box, points := boxBelow(t, d.Program, d.Sizes(t))
+			accepted := slices.ContainsFunc(points, func(types []op.Type) bool {
+				_, err := l.specialise(types)
+				return err == nil
+			})
+			if !accepted {
+				all++
+			}
+			if !s.Refuses(openDims(d.Program), box) {
+				continue
+			}
+			if refused++; accepted {
+				t.Fatalf("%v is said to be refused, but some of its sizes are not\n%s", box, d.Program)
+			}
+		}
+	})
+	t.Logf("%d boxes refused of %d", refused, all)
+	if refused < 20 {
+		t.Errorf("got %d boxes of %d that are proved to be refused, want 20 or more", refused, all)
+	}
+}
+
+// TestRefusedPrograms proves that boxes are refused for the reasons that
+// models have, up to the last size that is not.
+func TestRefusedPrograms(t *testing.T) {
+	before := ""
+	for _, c := range []struct {
+		name, text string // that of the case before, if it is empty
+		sizes      [][]int
+		lo, hi     int64 // of n
+		want       bool
+	}{
+		{"positions", `
+			func @positions(%x: f32[n,4]) {
+				weight @table: f32[7,4]
+				weight @zero: i64[1]
+				weight @unit: i64[1]
+				%s = shape(%x)
+				%c = gather(%s, @zero) {axis = 0}
+				%limit = squeeze(%c, @zero)
+				%start = squeeze(@zero, @zero)
+				%step = squeeze(@unit, @zero)
+				%i = range(%start, %limit, %step)
+				%p = gather(@table, %i) {axis = 0}
+				%y = add(%x, %p)
+				return %y
+			}`, [][]int{{3, 4}}, 8, 20, true},
+		{"positions", "", [][]int{{3, 4}}, 7, 20, false},
+		{"learned", `
+			func @learned(%x: f32[n,4]) {
+				weight @table: f32[7,4]
+				%y = add(%x, @table)
+				return %y
+			}`, [][]int{{7, 4}}, 8, 20, true},
+		{"learned", "", [][]int{{7, 4}}, 7, 20, false},
+		{"learned", "", [][]int{{7, 4}}, 2, 6, true},
+		{"learned", "", [][]int{{7, 4}}, 1, 6, false},
+		{"learned", "", [][]int{{7, 4}}, 0, 0, true},
+		{"rest", `
+			func @rest(%x: f32[n,4]) {
+				weight @zero: i64[1]
+				weight @minus: i64[1]
+				%s = shape(%x)
+				%c = gather(%s, @zero) {axis = 0}
+				%t = concat(%c, @minus) {axis = 0}
+				%e = exp(%x)
+				%y = reshape(%e, %t)
+				%z = softmax(%y) {axis = -1}
+				return %z
+			}`, [][]int{{7, 4}}, 0, 0, true},
+		{"rest", "", [][]int{{7, 4}}, 0, 1, false},
+	} {
+		if c.text == "" {
+			c.text = before
+		}
+		before = c.text
+		l := loadWritten(t, "", c.text)
+		ctx, err := l.specialise(floatsOf(c.sizes))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, reason := ctx.Structure()
+		if s == nil {
+			t.Fatal(reason)
+		}
+		if got := s.Refuses(openDims(l.drawn.Program), symbolic.Box{"n": {Lo: c.lo, Hi: c.hi}}); got != c.want {
+			t.Errorf("%s: got %v for the sizes %d to %d, want %v", c.name, got, c.lo, c.hi, c.want)
+		}
+	}
+}

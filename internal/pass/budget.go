@@ -95,19 +95,31 @@ func workOf(c *op.Call) int64 {
 }
 
 func productsOf(c *op.Call) float64 {
-	elements := func(a op.Arg) float64 { return float64(a.Shape.NumElements()) }
-	switch c.Def.Name {
-	case "matmul", "gemm", "fused_matmul", "matmul_integer", "qlinear_matmul":
-		// Each result adds up one of the first operand's dimensions.
-		most := 1
-		for _, n := range c.In[0].Shape.Sizes()[max(0, c.In[0].Shape.Rank()-2):] {
-			most = max(most, n)
-		}
-		return elements(c.Out[0]) * float64(most)
-	case "conv", "fused_conv", "conv_integer":
-		return elements(c.Out[0]) * elements(c.In[1])
-	case "conv_transpose", "qlinear_conv", "max_pool", "average_pool":
-		return elements(c.Out[0]) * elements(c.In[0])
+	if f := products[c.Def.Name]; f != nil {
+		return f(c)
 	}
 	return 0
 }
+
+// products are the operators that multiply or compare windows, with how often:
+// at most the elements of a result times those of an operand.
+var products = map[string]func(c *op.Call) float64{
+	"matmul": rowProducts, "gemm": rowProducts, "fused_matmul": rowProducts, "matmul_integer": rowProducts, "qlinear_matmul": rowProducts,
+	"conv": weightProducts, "fused_conv": weightProducts, "conv_integer": weightProducts,
+	"conv_transpose": windowProducts, "qlinear_conv": windowProducts, "max_pool": windowProducts, "average_pool": windowProducts,
+}
+
+func countOf(a op.Arg) float64 { return float64(a.Shape.NumElements()) }
+
+// rowProducts: each result adds up one of the first operand's dimensions.
+func rowProducts(c *op.Call) float64 {
+	most := 1
+	for _, n := range c.In[0].Shape.Sizes()[max(0, c.In[0].Shape.Rank()-2):] {
+		most = max(most, n)
+	}
+	return countOf(c.Out[0]) * float64(most)
+}
+
+func weightProducts(c *op.Call) float64 { return countOf(c.Out[0]) * countOf(c.In[1]) }
+
+func windowProducts(c *op.Call) float64 { return countOf(c.Out[0]) * countOf(c.In[0]) }

@@ -182,7 +182,7 @@ func loadWritten(t *testing.T, kind, text string) *loaded {
 	if err != nil {
 		t.Fatal(err)
 	}
-	numbers := map[string][]int64{"zero": {0}, "two": {2}, "three": {3}, "minus": {-1}, "large": {1 << 40}, "column": {-1, 1}}
+	numbers := map[string][]int64{"zero": {0}, "two": {2}, "three": {3}, "minus": {-1}, "large": {1 << 40}, "column": {-1, 1}, "unit": {1}}
 	table := ir.WeightMap{}
 	for i, w := range p.Weights {
 		table[w.Name] = randomprogram.SmallFloats(w.Type, i+1)
