@@ -26,7 +26,9 @@ does. Where the two others differ from each other, Tenure follows the text of th
 something else than the text says, ONNX Runtime.
 
 Results of float operators agree within a tolerance per operator, which the tests have. What is quantised lies within one step where scales are
-multiplied in another order.
+multiplied in another order: Tenure divides by a scale and rounds once, ties to the even number. Where a quotient lies next to a tie, results of
+DynamicQuantizeLinear, of QuantizeLinear in another precision, and of operators between QuantizeLinear and DequantizeLinear, which ONNX Runtime
+joins to one with one product of scales, may be the next step.
 
 ## ONNX Runtime
 

@@ -172,7 +172,7 @@ var departures = []departure{
 		}},
 	{[]string{"LogSoftmax", "Softmax"}, "a sum with an infinity in it is NaN after the maximum is subtracted; ONNX Runtime returns limits",
 		func(m *model, fault string) bool { return m.hasInf() && !refusal(fault) }},
-	{[]string{"MeanVarianceNormalization"}, "a variance that rounds to less than zero has no root; Tenure's does not",
+	{[]string{"MeanVarianceNormalization"}, "of one element, or of equal ones, the result is 0, as by the function of the specification; in ONNX Runtime a variance may round to less than zero, which has no root",
 		func(m *model, fault string) bool { return strings.Contains(fault, "want NaN") }},
 	{[]string{"NonZero"}, "by the specification a scalar has no row, unlike in numpy; ONNX Runtime returns one",
 		func(m *model, fault string) bool { return len(m.operand(0).dims) == 0 }},
@@ -192,11 +192,11 @@ var departures = []departure{
 		func(m *model, fault string) bool {
 			return m.node().get("align_corners") == int64(1) && slices.ContainsFunc(decode(dtype.I64, m.operand(1).data)[2:], func(x number) bool { return x.i == 1 })
 		}},
-	{[]string{"MaxPool", "AveragePool", "LpPool"}, "with auto_pad SAME the result has one element for each stride; ONNX Runtime forgets the dilations when it pads",
+	{[]string{"MaxPool", "AveragePool", "LpPool"}, "with auto_pad SAME the result has one element for each stride, by the formula of the text; ONNX Runtime forgets the dilations when it pads",
 		func(m *model, fault string) bool {
 			return m.same() && dilated(m.node())
 		}},
-	{[]string{"MaxPool", "AveragePool", "LpPool"}, "no window fits; ONNX Runtime returns a result all the same",
+	{[]string{"MaxPool", "AveragePool", "LpPool"}, "without ceil_mode a window larger than the padded input is an error, as in PyTorch, since by the formula nothing would be left; ONNX Runtime rounds the quotient towards zero and returns a result",
 		func(m *model, fault string) bool {
 			return refusal(fault) && strings.Contains(fault, "want at least the window")
 		}},
@@ -206,7 +206,7 @@ var departures = []departure{
 		}},
 	{[]string{"Col2Im"}, "ONNX Runtime reads blocks of other than two axes in another order where they are dilated",
 		func(m *model, fault string) bool { return dilated(m.node()) && len(m.operand(1).data) != 16 }},
-	{[]string{"ConvTranspose"}, "with auto_pad SAME the result has as many elements as strides; ONNX Runtime returns fewer where the kernel is smaller than its stride",
+	{[]string{"ConvTranspose"}, "with auto_pad SAME the result has as many elements as strides, by the text and as TensorFlow, which exports it; ONNX Runtime returns fewer where the kernel is smaller than its stride",
 		func(m *model, fault string) bool {
 			return m.same() && m.leaps() && m.node().get("output_shape") == nil
 		}},
@@ -220,7 +220,7 @@ var departures = []departure{
 		func(m *model, fault string) bool {
 			return !refusal(fault) && (m.hasInf() || strings.Contains(fault, "got -Inf"))
 		}},
-	{[]string{"Gelu"}, "the limit at negative infinity is 0; ONNX Runtime multiplies infinity by 0",
+	{[]string{"Gelu"}, "at negative infinity the result is the limit, 0, as of all numbers below -14; ONNX Runtime and the reference implementation multiply infinity by 0",
 		func(m *model, fault string) bool {
 			return m.anywhere(func(f float64) bool { return f < -1e4 }) && strings.Contains(fault, "want NaN")
 		}},
@@ -297,7 +297,7 @@ var departures = []departure{
 		func(m *model, fault string) bool { return m.hasNaN() && !refusal(fault) }},
 	{[]string{"Sign"}, "the sign of a NaN is one, as in numpy; ONNX Runtime returns 0 for halves",
 		func(m *model, fault string) bool { return m.hasNaN() && m.of(dtype.F16, dtype.BF16) }},
-	{[]string{"Resize"}, "tf_crop_and_resize samples its region also where the size stays; ONNX Runtime copies such an axis",
+	{[]string{"Resize"}, "tf_crop_and_resize samples its region also where the size stays, as the text has it; ONNX Runtime copies such an axis",
 		func(m *model, fault string) bool {
 			return m.node().get("coordinate_transformation_mode") == "tf_crop_and_resize" && !refusal(fault) && m.keepsSize()
 		}},

@@ -50,10 +50,10 @@ var evaluatorDepartures = []departure{
 	{[]string{"MaxPool", "AveragePool", "LpPool"}, "with auto_pad SAME the result has one element for each stride, of dilated windows too, and no pads where a kernel is smaller than its stride", func(m *model, fault string) bool {
 		return m.same() && (m.leaps() || dilated(m.node()))
 	}},
-	{[]string{"MaxPool", "AveragePool", "LpPool"}, "no window fits; it returns a result all the same", func(_ *model, fault string) bool {
+	{[]string{"MaxPool", "AveragePool", "LpPool"}, "without ceil_mode a window larger than the padded input is an error; it returns nothing, or a result", func(_ *model, fault string) bool {
 		return refusal(fault) && strings.Contains(fault, "want at least the window")
 	}},
-	{[]string{"Resize"}, "corners and regions count the size before it is rounded; a scale that is rounded misses ties", func(m *model, fault string) bool {
+	{[]string{"Resize"}, "corners and regions (align_corners, tf_crop_and_resize) meet the first and the last element of the result, as in ONNX Runtime and PyTorch; it divides by the size before it is rounded. A scale that is rounded misses ties", func(m *model, fault string) bool {
 		return !refusal(fault)
 	}},
 	{[]string{"StringNormalizer"}, "letters keep their accents", func(*model, string) bool { return true }},
@@ -65,7 +65,7 @@ var evaluatorDepartures = []departure{
 		return m.node().get("softcap") != nil && strings.HasPrefix(fault, "output y3")
 	}},
 	{[]string{"ConstantOfShape"}, "numbers of 64 bits without a sign are not supported above those with one", func(m *model, fault string) bool { return refusal(fault) && m.opset > 0 }},
-	{[]string{"ConvTranspose"}, "with auto_pad SAME and a kernel smaller than its stride nothing is cut off before the first element", func(m *model, fault string) bool {
+	{[]string{"ConvTranspose"}, "with auto_pad SAME and a kernel smaller than its stride the result begins with the first element, as TensorFlow's; it begins with zeros", func(m *model, fault string) bool {
 		return m.same() && m.leaps()
 	}},
 	{[]string{"Expand"}, "parts of complex numbers are copied; it multiplies", func(m *model, _ string) bool { return m.of(dtype.C64) }},
