@@ -145,9 +145,9 @@ func WithMaxConcurrent(n int) SessionOption {
 
 // WithPlans sets how many plans, one per set of input shapes, the session
 // keeps: at least 1, by default 64; the one that was used longest ago leaves
-// first. A plan takes a few hundred bytes of the Go heap for each step. It holds
-// no arena: a session has one arena per concurrent run, of
-// the size of the plan that ran last, or of the promise ([WithUpTo]).
+// first. A plan takes a few hundred bytes of the Go heap for each step. It
+// holds no arena: a session has one arena per concurrent run, of the size of
+// the plan that ran last, or of the promise ([WithUpTo]).
 func WithPlans(n int) SessionOption { return func(o *sessionOptions) { o.plans = max(n, 1) } }
 
 // WithOutputsFrom makes the session take the bytes of outputs from src, which

@@ -43,7 +43,7 @@ type profiledRun struct {
 }
 
 // ProfiledStep is a step of a plan that has run once. A step in a loop is one
-// for every round.
+// for every iteration.
 type ProfiledStep struct {
 	Run     int           // number of the run in the profile, from 0
 	Step    int           // index into Plan.Steps

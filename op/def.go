@@ -221,6 +221,14 @@ func (s *Sig) attr(name string) any {
 // InferTypes checks arity, attributes and operand types of a call and runs
 // its shape rule, which sets s.Results. The error names the operator.
 func InferTypes(s *Sig) error {
+	if err := s.Infer(); err != nil {
+		return fmt.Errorf("%s: %w", s.Def.Name, err)
+	}
+	return nil
+}
+
+// Infer is [InferTypes] for callers that name the call in their errors.
+func (s *Sig) Infer() error {
 	err := s.Def.Arity(len(s.Args), len(s.Results))
 	if err == nil {
 		err = s.Def.CheckAttrs(s.Attrs)
@@ -241,10 +249,7 @@ func InferTypes(s *Sig) error {
 	if err == nil {
 		err = s.Def.Infer(s)
 	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", s.Def.Name, err)
-	}
-	return nil
+	return err
 }
 
 // Largest returns the types of the results at their largest, after the shape

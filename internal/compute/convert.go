@@ -211,7 +211,7 @@ func (k *unwantedFirst) retype(c, inner *op.Call) error {
 	copy(inner.In, c.In)
 	copy(inner.Out, c.Out)
 	inner.Args = c.Args
-	if err := op.InferTypes(inner.Sig); err != nil {
+	if err := inner.Sig.Infer(); err != nil {
 		return err
 	}
 	inner.Out[0] = op.Arg{Type: inner.Results[0]}

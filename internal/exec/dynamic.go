@@ -109,7 +109,7 @@ func (l *lowering) reasonOf(c *ir.Call) string {
 		}
 	}
 	if c.Op.Loop {
-		return "the rounds of the loop decide its size"
+		return "the iterations of the loop decide its size"
 	}
 	if c.Op.Bound != nil {
 		return "the output takes as many bytes as " + c.Op.Name + " returns"
@@ -135,7 +135,7 @@ func (e *Executable) collectDynamic(l *lowering) {
 }
 
 // spares returns how many dynamic values a loop carries at most: so many spare
-// ones have them between two rounds.
+// ones have them between two iterations.
 func (l *lowering) spares() (n int) {
 	for _, c := range l.calls {
 		if !c.Op.Loop {

@@ -132,7 +132,7 @@ func (r *Runner) dynamicTypes(k int) (*op.Call, []op.Type, error) {
 		sig.Args[i] = call.In[i].Type
 	}
 	sig.Known = func(arg int) ([]byte, bool) { return call.In[arg].Data, sig.Has(arg) }
-	if err := op.InferTypes(&sig); err != nil {
+	if err := sig.Infer(); err != nil {
 		return nil, nil, err
 	}
 	for i, v := range step.call.Results {

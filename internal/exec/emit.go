@@ -23,7 +23,7 @@ const (
 	free         // release the own buffers whose last use was the call
 	own          // dynamic value target, a result of the program, moves to a buffer without another holder
 	enter        // begin a loop; target is where its end is
-	again        // end a round; target is where the next one begins
+	again        // end an iteration; target is where the next one begins
 	leave        // end a loop
 )
 

@@ -82,14 +82,14 @@ func isForeign(carried, other *storage) bool {
 
 // loop is where everything lies that a loop takes, carries and returns.
 type loop struct {
-	call         *ir.Call
-	limit, runs  ref // operands; space "" for an absent one
-	round, again ref // parameters
-	next         ref // the condition that the region returns
-	carry        []carry
-	stacks       []stack
-	dynamic      bool // it carries dynamic values
-	polls        bool // no step of a round looks whether the run is to stop, so the end of the round does
+	call             *ir.Call
+	limit, runs      ref // operands; space "" for an absent one
+	iteration, again ref // parameters
+	next             ref // the condition that the region returns
+	carry            []carry
+	stacks           []stack
+	dynamic          bool // it carries dynamic values
+	polls            bool // no step of an iteration looks whether the run is to stop, so the end of the iteration does
 }
 
 // carry is one value that a loop carries.
@@ -99,7 +99,7 @@ type carry struct {
 	spare                  int     // of a dynamic value: the number of one that has the region's result
 }
 
-// stack is one result that has a part from every round.
+// stack is one result that has a part from every iteration.
 type stack struct {
 	part, result ref
 	typ          op.Type // of a part
@@ -115,7 +115,7 @@ func (l *lowering) loop(c *ir.Call) *loop {
 		return nil
 	}
 	region := c.Regions[0]
-	p := &loop{call: c, limit: l.ref(arg(0)), runs: l.ref(arg(1)), round: l.ref(region.Params[ir.LoopIteration]),
+	p := &loop{call: c, limit: l.ref(arg(0)), runs: l.ref(arg(1)), iteration: l.ref(region.Params[ir.LoopIteration]),
 		again: l.ref(region.Params[ir.LoopRuns]), next: l.ref(region.Results[0])}
 	carried, spare := len(region.Params)-ir.LoopArgs, l.dynamic
 	for i, y := range region.Results[1:] {

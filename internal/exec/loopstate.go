@@ -13,10 +13,10 @@ import (
 // loopState is a loop in a run.
 type loopState struct {
 	*loop
-	limitData, runsData, roundData, againData, nextData []byte
+	limitData, runsData, iterationData, againData, nextData []byte
 	carryData                                           []struct{ from, at, next, result []byte }
 	stackData                                           []struct{ part, result []byte }
-	parts                                               []op.Type // per stack: that of the first round
+	parts                                               []op.Type // per stack: that of the first iteration
 
 	count, most int64
 }
@@ -27,7 +27,7 @@ func (r *Runner) newLoopState(p *loop) *loopState {
 		stackData: make([]struct{ part, result []byte }, len(p.stacks)), parts: make([]op.Type, len(p.stacks))}
 	r.pointRaw(&s.limitData, p.limit)
 	r.pointRaw(&s.runsData, p.runs)
-	r.pointRaw(&s.roundData, p.round)
+	r.pointRaw(&s.iterationData, p.iteration)
 	r.pointRaw(&s.againData, p.again)
 	r.pointRaw(&s.nextData, p.next)
 	for i, c := range p.carry {
@@ -45,7 +45,7 @@ func (r *Runner) newLoopState(p *loop) *loopState {
 	return s
 }
 
-// enter begins a loop and reports whether there is a first round.
+// enter begins a loop and reports whether there is a first iteration.
 func (r *Runner) enter(s *loopState) (bool, error) {
 	s.count, s.most = 0, math.MaxInt64
 	if s.limit.space != nowhere {
@@ -78,22 +78,23 @@ func (r *Runner) enter(s *loopState) (bool, error) {
 			}
 		}
 	}
-	return runs && r.nextRound(s), nil
+	return runs && r.nextIteration(s), nil
 }
 
-// nextRound tells the region the number of the next round, if there may be one.
-func (r *Runner) nextRound(s *loopState) bool {
+// nextIteration tells the region the number of the next iteration, if there may
+// be one.
+func (r *Runner) nextIteration(s *loopState) bool {
 	if s.count >= s.most {
 		return false
 	}
-	binary.LittleEndian.PutUint64(s.roundData, uint64(s.count))
+	binary.LittleEndian.PutUint64(s.iterationData, uint64(s.count))
 	s.againData[0] = 1
 	return true
 }
 
-// again ends a round and reports whether another one follows. What the round
-// returned for stacks and dynamic values, which lies anywhere, is taken before
-// the places are overwritten in which the loop carries the others.
+// again ends an iteration and reports whether another one follows. What the
+// iteration returned for stacks and dynamic values, which lies anywhere, is
+// taken before the places are overwritten in which the loop carries the others.
 func (r *Runner) again(done <-chan struct{}, k int) (bool, error) {
 	s := r.steps[k].loop
 	if s.polls {
@@ -138,11 +139,11 @@ func (r *Runner) again(done <-chan struct{}, k int) (bool, error) {
 	}
 	r.drop(r.exe.steps[k].left[0])
 	s.count++
-	return runs && r.nextRound(s), nil
+	return runs && r.nextIteration(s), nil
 }
 
-// carryOn makes the dynamic values that a round returned those that the loop
-// carries. They pass through spare ones: the region may return one that is
+// carryOn makes the dynamic values that an iteration returned those that the
+// loop carries. They pass through spare ones: the region may return one that is
 // carried as another.
 func (r *Runner) carryOn(s *loopState) error {
 	for i := range s.carry {
@@ -193,7 +194,7 @@ func (r *Runner) leave(s *loopState) error {
 	return nil
 }
 
-// startStack allocates a stack for as many rounds as are known to come.
+// startStack allocates a stack for as many iterations as are known to come.
 func (r *Runner) startStack(s *loopState, i int) error {
 	const mostAhead = 1 << 10 // a limit may be far above the number of iterations that the condition allows
 	c := &s.stacks[i]
@@ -219,7 +220,7 @@ func (r *Runner) push(s *loopState, i int, part []byte) error {
 	if s.count == 0 {
 		s.parts[i] = typ
 	} else if typ != s.parts[i] {
-		return fmt.Errorf("loop: got %s from round %d, want a part of %s as from those before: %w", typ, s.count, s.parts[i], shape.ErrShape)
+		return fmt.Errorf("loop: got %s from iteration %d, want a part of %s as from those before: %w", typ, s.count, s.parts[i], shape.ErrShape)
 	}
 	at := int(s.count) * len(part)
 	if at+len(part) > len(d.bytes()) {
@@ -235,7 +236,7 @@ func (r *Runner) push(s *loopState, i int, part []byte) error {
 	return nil
 }
 
-// endStack leaves the rounds that there were.
+// endStack leaves the iterations that there were.
 func (r *Runner) endStack(s *loopState, i int) error {
 	c := &s.stacks[i]
 	typ := s.parts[i]
@@ -253,7 +254,7 @@ func (r *Runner) endStack(s *loopState, i int) error {
 }
 
 // stackOf is the type of so many parts.
-func stackOf(part op.Type, rounds int) (op.Type, error) {
-	sh, err := shape.Of(append([]int{rounds}, part.Shape.Sizes()...)...)
+func stackOf(part op.Type, iterations int) (op.Type, error) {
+	sh, err := shape.Of(append([]int{iterations}, part.Shape.Sizes()...)...)
 	return op.Type{DType: part.DType, Shape: sh}, err
 }

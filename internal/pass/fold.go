@@ -135,7 +135,7 @@ func (f *folder) chosenBranch(c *ir.Call) *ir.Block {
 
 func (f *folder) infer(c *ir.Call) (*op.Sig, error) {
 	sig := c.Sig(f.ctx.known)
-	if err := op.InferTypes(sig); err != nil {
+	if err := sig.Infer(); err != nil {
 		return nil, fmt.Errorf("%s: %w", c.Where(), err)
 	}
 	for i, r := range c.Results {

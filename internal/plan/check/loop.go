@@ -20,25 +20,25 @@ func (c *checker) loop(k int, call *ir.Call) *Violation {
 	c.loops = append(c.loops, span{c.stepOf[k], plan.Time(2 * (c.stepOf[k] + c.index.Calls[k].End - k))})
 	defer func() { c.loops = c.loops[:len(c.loops)-1] }()
 	for i, v := range call.Results {
-		if v != nil && c.isFilled(call, i) { // from the first round on
+		if v != nil && c.isFilled(call, i) { // from the first iteration on
 			x := c.of(v)
 			x.content = content{root: v.ID}
 			c.memory.set(x.place, x.content)
 		}
 	}
-	var after contents // what every number of rounds leaves
-	for round := range 3 {
+	var after contents // what every number of iterations leaves
+	for iteration := range 3 {
 		for _, p := range region.Params {
 			x := c.of(p)
 			x.content = content{root: p.ID}
 			c.memory.set(x.place, x.content)
 		}
-		if round == 0 {
+		if iteration == 0 {
 			after = c.memory.clone()
 		} else {
 			after.join(c.memory)
 		}
-		if round == 2 {
+		if iteration == 2 {
 			break
 		}
 		c.next, c.impure = first, impure

@@ -74,7 +74,8 @@ func (c *checker) unpromised() *Violation {
 }
 
 // isFreed proves that a buffer whose size depends on data is still there when
-// step c.next-1 ends, and when the loops end that read it again in every round.
+// step c.next-1 ends, and when the loops end that read it again in every
+// iteration.
 func (c *checker) isFreed(rule Rule, x *value) *Violation {
 	if !x.unsized || x.place.kind != own {
 		return nil
