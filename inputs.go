@@ -14,7 +14,8 @@ import (
 )
 
 // Inputs are the operands of a run by name: a *tensor.Tensor is borrowed,
-// t.Donate() and t.Reuse() are given up.
+// t.Donate() and t.Reuse() are given up. An input that is no tensor in the
+// model's file takes a [Sequence], a [Map], or [Absent], see [Composite].
 type Inputs map[string]tensor.Operand
 
 // byName puts the inputs into the model's order.
@@ -30,7 +31,36 @@ func (r *running) byName(in Inputs) error {
 	if found == len(m.inputs) && found == len(in) {
 		return nil
 	}
+	if m.composites != nil {
+		return r.withComposites(in, found)
+	}
 	return m.unlike(in)
+}
+
+// withComposites adds the inputs that are no tensors, of which in may have the
+// whole or the parts.
+func (r *running) withComposites(in Inputs, found int) error {
+	n, err := r.expand(in)
+	if err != nil {
+		return err
+	}
+	m := r.session.model
+	if found+n == len(in) && !slices.Contains(r.operands, nil) {
+		return nil
+	}
+	all := maps.Clone(in)
+	for _, c := range m.composites {
+		if in[c.Name] == nil {
+			continue
+		}
+		delete(all, c.Name)
+		for i, info := range m.inputs {
+			if info.Of == c {
+				all[info.Name] = r.operands[i]
+			}
+		}
+	}
+	return m.unlike(all)
 }
 
 // unlike is the error for inputs that are not those of the model.
@@ -38,7 +68,13 @@ func (m *Model) unlike(in Inputs) error {
 	var missing []string
 	for _, info := range m.inputs {
 		if o := in[info.Name]; o == nil || o.Tensor() == nil {
-			missing = append(missing, info.String())
+			text := info.String()
+			if info.Of != nil {
+				text = info.Of.String()
+			}
+			if !slices.Contains(missing, text) {
+				missing = append(missing, text)
+			}
 		}
 	}
 	unknown := m.unknown(maps.Keys(in))

@@ -120,9 +120,11 @@ func newModel(file *onnx.Model, o loadOptions) (*Model, error) {
 	}
 	m.run = tensor.NewOperation("run", operands...)
 	m.named = namedDims(m.inputs)
+	m.composites = compositesOf(m.inputs, file.Inputs)
 	for i, v := range m.program.Body.Results {
 		m.outputs = append(m.outputs, infoOf(v, file.Outputs[i].Text))
 	}
+	compositesOf(m.outputs, file.Outputs)
 	if err == nil {
 		ctx := &pass.Context{Program: m.program, Constants: file.Weights, MaxFold: maxFold, MaxFill: maxFill}
 		err = pass.Run(ctx, pass.Load, nil)

@@ -25,6 +25,8 @@ type Model struct {
 	outputs []Info
 	run     *tensor.Operation // of every run: it names the inputs
 
+	composites []*Composite // of the inputs
+
 	compressed bool // large constants are packed compressed
 
 	// compiling is locked while a program is compiled and its weights packed:
@@ -50,11 +52,21 @@ type Info struct {
 	// [tensor.OfStrings] and [tensor.OfStringsWide] make such tensors, and
 	// [tensor.Strings] reads one.
 	Text bool
+
+	// Of is the sequence, optional or map of the file of which this is a part;
+	// nil for a tensor.
+	Of *Composite
 }
 
 // String returns "name: f32[batch,3,224,224]", or "name: string[batch]" for
-// text.
-func (i Info) String() string { return i.Name + ": " + i.typeText() }
+// text. A sequence, an optional or a map of a [Description] is that of its
+// composite.
+func (i Info) String() string {
+	if i.Of != nil && i.Of.Name == i.Name {
+		return i.Of.String()
+	}
+	return i.Name + ": " + i.typeText()
+}
 
 func (i Info) typeText() string {
 	t := op.Type{DType: i.DType, Shape: i.Shape}
@@ -76,7 +88,8 @@ func names(infos []Info) string {
 	return strings.Join(list, ", ")
 }
 
-// Inputs describes the model's inputs, in the order of the file.
+// Inputs describes the model's inputs, in the order of the file. One that is no
+// tensor there is several, see [Composite].
 func (m *Model) Inputs() []Info {
 	if m == nil {
 		return nil
@@ -84,7 +97,8 @@ func (m *Model) Inputs() []Info {
 	return slices.Clone(m.inputs)
 }
 
-// Outputs describes the model's outputs, in the order of the file.
+// Outputs describes the model's outputs, in the order of the file. One that is
+// no tensor there is several, see [Composite].
 func (m *Model) Outputs() []Info {
 	if m == nil {
 		return nil

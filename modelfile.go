@@ -46,6 +46,7 @@ func infosOf(values []onnx.Value) []Info {
 	for i, v := range values {
 		list[i] = Info{Name: v.Name, DType: v.Type.DType, Shape: v.Type.Shape, Text: v.Text}
 	}
+	compositesOf(list, values)
 	return list
 }
 

@@ -15,6 +15,8 @@ import (
 )
 
 // Outputs are the results of a run by name. They are the caller's to release.
+// One that is no tensor in the model's file is several, see [Composite];
+// [Outputs.Sequence] and [Outputs.Map] put them together.
 type Outputs map[string]*tensor.Tensor
 
 // Get returns the output of that name, which stays among the outputs. For a

@@ -111,6 +111,7 @@ type running struct {
 	taken    tensor.Taken
 	types    []op.Type
 	donated  []bool
+	packed   []*tensor.Tensor // inputs that are copies of elements of sequences
 	inputs   [][]byte
 	input    func(i int) []byte // reads inputs
 	opts     runOptions
@@ -137,6 +138,11 @@ func newRunning(s *Session) *running {
 // the caller's.
 func (r *running) forget() {
 	r.taken.Clear()
+	for i, t := range r.packed {
+		_ = t.Release() // no other code knows it
+		r.packed[i] = nil
+	}
+	r.packed = r.packed[:0]
 	clear(r.operands)
 	clear(r.inputs)
 	clear(r.outputs)

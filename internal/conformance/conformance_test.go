@@ -195,8 +195,18 @@ func runCase(name string, c *conformance.Files) error {
 
 func runBackendSet(s *tenure.Session, files map[string][]byte, tol modeltest.Tolerance) error {
 	in := tenure.Inputs{}
-	for i, info := range s.Model().Inputs() {
-		x, err := readProto(files, fmt.Sprintf("input_%d.pb", i))
+	for i, info := range declared(s.Model().Inputs()) {
+		name := fmt.Sprintf("input_%d.pb", i)
+		if info.Of != nil {
+			v, err := readValue(files, name, info.Of)
+			if err != nil {
+				return err
+			}
+			defer v.Release()
+			in[info.Of.Name] = v
+			continue
+		}
+		x, err := readProto(files, name)
 		if err != nil {
 			return err
 		}
@@ -208,7 +218,13 @@ func runBackendSet(s *tenure.Session, files map[string][]byte, tol modeltest.Tol
 		return err
 	}
 	defer out.Release()
-	for i, info := range s.Model().Outputs() {
+	for i, info := range declared(s.Model().Outputs()) {
+		if info.Of != nil {
+			if err := compareValue(out, info.Of, files, fmt.Sprintf("output_%d.pb", i), tol); err != nil {
+				return fmt.Errorf("output %q: %w", info.Of.Name, err)
+			}
+			continue
+		}
 		want, err := readProto(files, fmt.Sprintf("output_%d.pb", i))
 		if err != nil {
 			return err

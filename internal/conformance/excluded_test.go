@@ -22,26 +22,17 @@ func excludedBy(name string) *exclusion {
 }
 
 const (
-	sequences        = "a sequence or optional as an input or output: its length is not known at load"
-	preview          = "a preview domain: its operators may change"
-	training         = "training"
-	images           = "decoding of images"
-	ancient          = "an opset before 6"
-	carriedSequences = "a loop that carries a sequence"
-	batchedScan      = "Scan of opset 8, with a batch and lengths of its own"
-	random           = "random results: no operator draws numbers"
+	preview     = "a preview domain: its operators may change"
+	training    = "training"
+	images      = "decoding of images"
+	ancient     = "an opset before 6"
+	batchedScan = "Scan of opset 8, with a batch and lengths of its own"
+	random      = "random results: no operator draws numbers"
 )
 
 // excluded holds the cases that do not pass. A row that names only cases that
 // pass fails the test.
 var excluded = []exclusion{
-	{names: "test_identity_sequence", reason: sequences},
-	{names: "test_identity_opt", reason: sequences},
-	{names: "test_optional_get_element_optional_*", reason: sequences},
-	{names: "test_optional_has_element_*optional_input", reason: sequences},
-	{names: "test_sequence_insert_*", reason: sequences},
-	{names: "test_sequence_map_*", reason: sequences},
-	{names: "test_split_to_sequence_*", reason: sequences},
 	{names: "test_flexattention*", reason: preview},
 	{names: "test_ada*", reason: training},
 	{names: "test_momentum*", reason: training},
@@ -50,7 +41,6 @@ var excluded = []exclusion{
 	{names: "test_training_dropout*", reason: training},
 	{names: "test_image_decoder_*", reason: images},
 	{names: "test_not_?d", reason: ancient},
-	{names: "test_loop1?_seq*", reason: carriedSequences},
 	{names: "test_scan_sum", reason: batchedScan},
 	{names: "test_bernoulli*", reason: random},
 }

@@ -80,7 +80,8 @@ func describe(data []byte) (*Description, error) {
 
 func describeValue(v *wire.Value) Value {
 	typ, text, _ := lift.TypeOf(v, shape.Unknown) // what cannot be read stays unknown here and is an error of the import
-	return Value{v.Name, typ, text}
+	of, _ := lift.CompositeOf(v)                  // nil for a tensor too
+	return Value{Name: v.Name, Type: typ, Text: text, Of: of}
 }
 
 func (d *Description) graph(g *wire.Graph) {

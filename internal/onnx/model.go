@@ -66,19 +66,40 @@ type Model struct {
 	Metadata        map[string]string
 }
 
-// Value is an input or output as the file declares it.
-type Value struct {
-	Name string
-	Type op.Type
+// Value is an input or output as the file declares it, or a part of one that is
+// no tensor. If Text is set it holds strings, and Type is that of their bytes:
+// its last dimension, which the file does not have, is how many bytes each
+// string takes, filled up with zeros.
+type Value = lift.Value
 
-	// Text says that the value holds strings. Then Type is that of their bytes:
-	// its last dimension, which the file does not have, is how many bytes each
-	// string takes, filled up with zeros.
-	Text bool
-}
+// Kind says what an input or output of a model is, other than a tensor.
+type Kind = lift.Kind
 
-// String returns "name: f32[batch,3]" or "name: string[batch]".
-func (v Value) String() string { return v.Name + ": " + lift.TypeText(v.Type, v.Text) }
+// The kinds of inputs and outputs that are no tensors.
+const (
+	Sequence         = lift.Sequence
+	Optional         = lift.Optional
+	OptionalSequence = lift.OptionalSequence
+	Map              = lift.Map
+	MapSequence      = lift.MapSequence
+)
+
+// What follows the name of an input or output that is no tensor in the names of
+// its parts.
+const (
+	Elements = lift.Elements
+	Sizes    = lift.Sizes
+	Has      = lift.Has
+	Keys     = lift.Keys
+	Values   = lift.Values
+)
+
+// TableWidth and MaxElementRank are the number of columns of NAME.sizes and the
+// largest rank of an element.
+const (
+	TableWidth     = lift.TableWidth
+	MaxElementRank = lift.MaxElementRank
+)
 
 // Load reads the model in the file at path. Unless opts say otherwise the file
 // is mapped, not read: then it must not be truncated while the model is in use.
@@ -170,16 +191,8 @@ func parse(data []byte, w *weights.Store, opts Options) (*Model, error) {
 		return nil, errors.Join(err, w.Close())
 	}
 	m.Program, m.Opsets, m.Notes = r.Program, r.Opsets, append(m.Notes, r.Notes...)
-	m.Inputs, m.Outputs = valuesOf(r.Inputs), valuesOf(r.Outputs)
+	m.Inputs, m.Outputs = r.Inputs, r.Outputs
 	return m, nil
-}
-
-func valuesOf(list []lift.Value) []Value {
-	var values []Value
-	for _, v := range list {
-		values = append(values, Value(v))
-	}
-	return values
 }
 
 // Close frees the weights and unmaps the file.

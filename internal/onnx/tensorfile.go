@@ -19,19 +19,27 @@ func ReadTensor(data []byte) (x *tensor.Tensor, name string, err error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("onnx: %w", err)
 	}
+	if x, err = newTensor(t); err != nil {
+		return nil, "", fmt.Errorf("onnx: %w", err)
+	}
+	return x, t.Name, nil
+}
+
+// newTensor makes a tensor with a copy of the elements.
+func newTensor(t *wire.Tensor) (*tensor.Tensor, error) {
 	d, err := t.Check()
 	if err != nil {
-		return nil, "", fmt.Errorf("onnx: %w", err)
+		return nil, err
 	}
 	elements, err := t.Elements(d)
 	if err != nil {
-		return nil, "", fmt.Errorf("onnx: %w", err)
+		return nil, err
 	}
-	x, err = tensor.FromBytes(d.Type.DType, d.Type.Shape, elements)
+	x, err := tensor.FromBytes(d.Type.DType, d.Type.Shape, elements)
 	if err != nil {
-		return nil, "", fmt.Errorf("onnx: tensor %q: %w", t.Name, err)
+		return nil, fmt.Errorf("tensor %q: %w", t.Name, err)
 	}
-	return x, t.Name, nil
+	return x, nil
 }
 
 // ReadTensorFile is [ReadTensor] on the file at path.

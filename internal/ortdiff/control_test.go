@@ -89,8 +89,9 @@ func init() {
 	sequences()
 }
 
-// sequences are drawn as models of several nodes: a sequence is no input and no
-// output here.
+// sequences are drawn as models of several nodes: a sequence is no input here.
+// Positions and sizes of parts are constants, or inputs: then the sequence is
+// packed from there on.
 func sequences() {
 	list := func(d *drawer, n int) (dt dtype.DType, dims []int, parts []string) {
 		dt, dims = pick(d, dtype.F32, dtype.I64), full(d.dims(1, 3))
@@ -105,7 +106,18 @@ func sequences() {
 	}
 	result := func(d *drawer, name string) { d.m.graph.outputs = append(d.m.graph.outputs, typed{name: name}) }
 	at := func(d *drawer, n, signed int) string {
-		return d.value(dtype.I64, []int{}, encodeInts(dtype.I64, int64(d.between(-n, n-1+signed))), true).name
+		return d.value(dtype.I64, []int{}, encodeInts(dtype.I64, int64(d.between(-n, n-1+signed))), d.chance(0.6)).name
+	}
+	// open appends a value to a sequence and takes it out again, at a position
+	// that is not known at load.
+	open := func(d *drawer, n int) {
+		if d.chance(0.5) {
+			return
+		}
+		last := func(at int) string { return d.value(dtype.I64, []int{}, encodeInts(dtype.I64, int64(at)), false).name }
+		d.m.graph.nodes[len(d.m.graph.nodes)-1].out[0] = "s0"
+		add(d, "SequenceInsert", "s1", []string{"s0", d.m.values[0].name, last(n)})
+		add(d, "SequenceErase", "s", []string{"s1", last(-1)})
 	}
 	for name, last := range map[string]func(d *drawer, n int){
 		"SequenceConstruct": func(d *drawer, n int) { add(d, "SequenceAt", "y", []string{"s", at(d, n, 0)}) },
@@ -117,6 +129,9 @@ func sequences() {
 				in = append(in, at(d, n, 0))
 			}
 			add(d, "SequenceErase", "t", in)
+			if d.chance(0.3) {
+				result(d, "t")
+			}
 			add(d, "SequenceAt", "y", []string{"t", at(d, n-1, 0)})
 		},
 		"SequenceInsert": func(d *drawer, n int) {
@@ -125,6 +140,9 @@ func sequences() {
 				in = append(in, at(d, n, 1))
 			}
 			add(d, "SequenceInsert", "t", in)
+			if d.chance(0.3) {
+				result(d, "t")
+			}
 			add(d, "SequenceAt", "y", []string{"t", at(d, n+1, 0)})
 		},
 		"ConcatFromSequence": func(d *drawer, n int) {
@@ -141,6 +159,7 @@ func sequences() {
 			n := d.between(2, 4)
 			_, _, parts := list(d, n)
 			add(d, "SequenceConstruct", "s", parts)
+			open(d, n)
 			last(d, n)
 			result(d, "y")
 		}
@@ -151,11 +170,14 @@ func sequences() {
 		x := d.value(dtype.F32, dims, d.data(dtype.F32, elements(dims)), false)
 		in, attrs := []string{x.name}, []attr{{"axis", written}}
 		if d.chance(0.5) {
-			in = append(in, d.value(dtype.I64, []int{}, encodeInts(dtype.I64, int64(d.between(1, dims[axis]))), true).name)
+			in = append(in, d.value(dtype.I64, []int{}, encodeInts(dtype.I64, int64(d.between(1, dims[axis]))), d.chance(0.6)).name)
 		} else {
 			attrs = append(attrs, attr{"keepdims", int64(d.IntN(2))})
 		}
 		add(d, "SplitToSequence", "s", in, attrs...)
+		if d.chance(0.3) {
+			result(d, "s")
+		}
 		add(d, "SequenceAt", "y", []string{"s", at(d, 1, 0)})
 		result(d, "y")
 	}

@@ -58,10 +58,18 @@ type model struct {
 const irVersion = 10
 
 func (m *model) encode() []byte {
-	g := m.graph.encode()
+	g, keys := m.graph.encode(), dtype.Invalid
 	for _, v := range m.values {
 		if v.constant {
 			g = g.Bytes(5, v.encode())
+			continue
+		}
+		if strings.HasSuffix(v.name, ".keys") { // of a map, whose values are the next value
+			keys = v.dt
+			continue
+		}
+		if name, ok := strings.CutSuffix(v.name, ".values"); ok {
+			g = g.Bytes(11, mapInput(name, keys, v.dt))
 			continue
 		}
 		g = g.Bytes(11, typed{v.name, v.dt, v.dims}.encode())
@@ -69,6 +77,13 @@ func (m *model) encode() []byte {
 	return onnxtest.Message(nil).Varint(1, irVersion).Bytes(7, g).Bytes(8, onnxtest.Message(nil).Varint(2, int64(m.opset))).
 		Bytes(8, onnxtest.Message(nil).Text(1, contribDomain).Varint(2, 1)).
 		Bytes(8, onnxtest.Message(nil).Text(1, mlDomain).Varint(2, int64(cmp.Or(m.ml, 4))))
+}
+
+// mapInput declares an input that is a map.
+func mapInput(name string, keys, values dtype.DType) onnxtest.Message {
+	tensor := onnxtest.Message(nil).Bytes(1, onnxtest.Message(nil).Varint(1, int64(values.ONNX())).Bytes(2, nil))
+	of := onnxtest.Message(nil).Varint(1, int64(keys.ONNX())).Bytes(2, tensor)
+	return onnxtest.Message(nil).Text(1, name).Bytes(2, onnxtest.Message(nil).Bytes(5, of))
 }
 
 func (g *graph) encode() onnxtest.Message {

@@ -201,11 +201,14 @@ func (o *operator) differ(m *model, got, want map[string]*value) string {
 // differ says where outputs of the model are further apart than that, "" where
 // they are not.
 func (m *model) differ(got, want map[string]*value, tol tolerance) string {
-	for _, out := range m.graph.outputs {
-		w := want[out.name]
+	if a, b := slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)); !slices.Equal(a, b) {
+		return fmt.Sprintf("got the outputs %s, want %s", a, b)
+	}
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		w := want[name]
 		size := scale(append([]*value{w}, m.values...)...)
-		if diff := tol.apart(got[out.name], w, size); diff != "" {
-			return fmt.Sprintf("output %s: %s", out.name, diff)
+		if diff := tol.apart(got[name], w, size); diff != "" {
+			return fmt.Sprintf("output %s: %s", name, diff)
 		}
 	}
 	return ""

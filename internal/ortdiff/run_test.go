@@ -2,10 +2,14 @@ package ortdiff_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
+	"strings"
 
 	"github.com/tenure-go/tenure"
 	"github.com/tenure-go/tenure/dtype"
@@ -111,6 +115,7 @@ func (m *model) session(s *tenure.Session, pass func(*tensor.Tensor) tensor.Oper
 	for _, info := range s.Model().Outputs() {
 		out[info.Name] = valueOf(info.Name, results[info.Name], info.Text)
 	}
+	listed(out)
 	for _, v := range m.values {
 		if x := in[v.name]; x != nil && x.Semantics() == tensor.Borrow {
 			if data := valueOf(v.name, x.Tensor(), v.dt == dtype.String).data; !bytes.Equal(data, v.data) {
@@ -191,7 +196,81 @@ func (m *model) eager(file []byte) (map[string]*value, error) {
 		declared := read.Outputs[i]
 		out[declared.Name] = valueOf(declared.Name, env[r], declared.Text)
 	}
+	listed(out)
 	return out, nil
+}
+
+// listed replaces the parts of sequences by their elements, as the reference
+// names them: y[0], y[1] and so on.
+func listed(out map[string]*value) {
+	for name, keys := range out {
+		if base, ok := strings.CutSuffix(name, ".keys"); ok && out[base+".values"] != nil {
+			sortMaps(keys, out[base+".values"])
+		}
+	}
+	for name, table := range out {
+		base, ok := strings.CutSuffix(name, ".sizes")
+		elements := out[base+".elements"]
+		if !ok || elements == nil {
+			continue
+		}
+		rest := elements.data
+		for i, row := range slices.Collect(slices.Chunk(table.data, 8*onnx.TableWidth)) {
+			numbers := int64sOf(row)
+			v := &value{name: fmt.Sprintf("%s[%d]", base, i), dt: elements.dt, dims: []int{}}
+			n := v.dt.Size()
+			for _, size := range numbers[1 : 1+numbers[0]] {
+				v.dims, n = append(v.dims, int(size)), n*int(size)
+			}
+			v.data, rest = rest[:n], rest[n:]
+			out[v.name] = v
+		}
+		delete(out, name)
+		delete(out, base+".elements")
+	}
+}
+
+// sortMaps brings the keys of maps into the order of the reference's.
+func sortMaps(keys, values *value) {
+	var places []int
+	if keys.dt == dtype.String {
+		list := decodeStrings(keys.data)
+		places = order(len(list), func(i, j int) int { return strings.Compare(list[i], list[j]) })
+		keys.data = encodeStrings(permuted(list, places))
+	} else {
+		list := int64sOf(keys.data)
+		places = order(len(list), func(i, j int) int { return cmp.Compare(list[i], list[j]) })
+		keys.data = encodeInts(dtype.I64, permuted(list, places)...)
+	}
+	size, data := values.dt.Size(), []byte{}
+	for row := range slices.Chunk(values.data, max(1, size*len(places))) {
+		data = append(data, slices.Concat(permuted(slices.Collect(slices.Chunk(row, size)), places)...)...)
+	}
+	values.data = data
+}
+
+func order(n int, compare func(i, j int) int) []int {
+	places := make([]int, n)
+	for i := range places {
+		places[i] = i
+	}
+	slices.SortFunc(places, compare)
+	return places
+}
+
+func permuted[T any](list []T, places []int) []T {
+	out := make([]T, len(list))
+	for i, p := range places {
+		out[i] = list[p]
+	}
+	return out
+}
+
+func int64sOf(data []byte) (list []int64) {
+	for ; len(data) >= 8; data = data[8:] {
+		list = append(list, int64(binary.LittleEndian.Uint64(data)))
+	}
+	return list
 }
 
 func call(scope *eager.Scope, c *ir.Call, env map[*ir.Value]*tensor.Tensor) error {

@@ -25,7 +25,11 @@ func (s *Scope) compare(g *wire.Graph) error {
 			if b == nil || b.Value == nil || b.Value.Type.IsZero() || list[i].Type.Kind == "" {
 				continue
 			}
-			if err := s.compareType(&list[i], b.Value); err != nil {
+			declared := list[i]
+			if declared.Type.Kind == "optional" && declared.Type.Elem != nil {
+				declared.Type = *declared.Type.Elem // the nodes have found that it is there
+			}
+			if err := s.compareType(&declared, b.Value); err != nil {
 				return fmt.Errorf("value %q: %w", list[i].Name, err)
 			}
 		}

@@ -273,6 +273,8 @@ func kindName(v any) string {
 		return "tensor"
 	case *wire.Graph:
 		return "graph"
+	case *wire.Type:
+		return "type"
 	case wire.OtherKind:
 		return string(v)
 	}

@@ -38,7 +38,11 @@ type Value struct {
 	Name string
 	Type op.Type
 	Text bool
+	Of   *Composite // of which it is a part; nil for a tensor of the file
 }
+
+// String returns "name: f32[batch,3]" or "name: string[batch]".
+func (v Value) String() string { return v.Name + ": " + TypeText(v.Type, v.Text) }
 
 // Import makes a program of the graph of a model whose nodes [Order] has
 // sorted.
@@ -141,7 +145,7 @@ type Scope struct {
 type Binding struct {
 	Value *ir.Value    // nil: an initializer that is not used yet, an absent operand of a function, or an output that is not read
 	init  *initializer // nil for everything else
-	List  *List        // a sequence, or an optional that holds nothing: then Value is nil
+	List  *List        // a sequence, an optional that may hold nothing, or maps: then Value is nil
 }
 
 // initializer is a tensor that becomes a weight when it is first used.
@@ -237,6 +241,12 @@ func (s *Scope) inputs(g *wire.Graph) error {
 			fixed = append(fixed, in.Name)
 			continue
 		}
+		if in.Type.Kind == "sequence" || in.Type.Kind == "optional" || in.Type.Kind == "map" {
+			if err := s.compositeInput(in); err != nil {
+				return err
+			}
+			continue
+		}
 		typ, text, err := TypeOf(in, textWidthOf(in.Name, g.Inputs))
 		switch {
 		case errors.Is(err, op.ErrUnsupported):
@@ -244,14 +254,7 @@ func (s *Scope) inputs(g *wire.Graph) error {
 		case err != nil:
 			return fmt.Errorf("input %q: %w", in.Name, err)
 		}
-		v := s.Program.NewValue(ir.Param, in.Name, typ)
-		v.Index = len(s.Block.Params)
-		s.Block.Params = append(s.Block.Params, v)
-		s.Values[in.Name] = &Binding{Value: v}
-		if text {
-			s.IsText[v] = true
-		}
-		s.result.Inputs = append(s.result.Inputs, Value{in.Name, typ, text})
+		s.Values[in.Name] = &Binding{Value: s.param(in.Name, typ, text)}
 	}
 	if len(fixed) > 0 && s.irVersion >= 4 {
 		s.result.Notes = append(s.result.Notes, fmt.Sprintf("values of inputs in the file are weights, which no run replaces: %s",
@@ -274,7 +277,12 @@ func (s *Scope) outputs(g *wire.Graph) error {
 			continue
 		}
 		seen[out.Name] = true
-		v, err := s.lookup(out.Name)
+		b, err := s.find(out.Name)
+		if err == nil && (b.List != nil || out.Type.Kind == "optional") {
+			if err = s.compositeOutput(out, b); err == nil {
+				continue
+			}
+		}
 		if errors.Is(err, op.ErrUnsupported) {
 			s.missing.add("", 0, reason(err), out.Name)
 			continue
@@ -282,6 +290,7 @@ func (s *Scope) outputs(g *wire.Graph) error {
 		if err != nil {
 			return fmt.Errorf("output %d is %q: %w", i, out.Name, err)
 		}
+		v := b.Value
 		if v.Name != out.Name {
 			n := &Node{Scope: s, Name: out.Name, Proto: &wire.Node{OpType: "Identity"}}
 			same := n.Emit("identity", []*ir.Value{v}, nil, []string{out.Name})[0]
@@ -296,7 +305,7 @@ func (s *Scope) outputs(g *wire.Graph) error {
 		if err != nil || stale(typ, v.Type) {
 			typ = v.Type // said nothing, or nothing that can be: compare has looked
 		}
-		s.result.Outputs = append(s.result.Outputs, Value{out.Name, typ, s.IsText[v]})
+		s.result.Outputs = append(s.result.Outputs, Value{Name: out.Name, Type: typ, Text: s.IsText[v]})
 	}
 	return nil
 }

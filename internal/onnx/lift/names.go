@@ -1,26 +1,12 @@
 package lift
 
 import (
-	"fmt"
 	"strconv"
 
 	"github.com/tenure-go/tenure/internal/onnx/wire"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
 )
-
-// lookup returns the value that a name stands for, nil for an absent operand
-// of a function.
-func (s *Scope) lookup(name string) (*ir.Value, error) {
-	b, err := s.find(name)
-	if err != nil {
-		return nil, err
-	}
-	if b.List != nil {
-		return nil, fmt.Errorf("a sequence or optional as an output: %w", op.ErrUnsupported)
-	}
-	return b.Value, nil
-}
 
 // find returns the binding of a name.
 func (s *Scope) find(name string) (*Binding, error) {

@@ -25,14 +25,19 @@ func (n *Node) readsText() bool {
 			return true
 		}
 	}
-	for _, l := range n.Lists {
-		for i := 0; l != nil && i < len(l.Items); i++ {
-			if n.IsText[l.Items[i]] {
-				return true
-			}
-		}
+	return slices.ContainsFunc(n.Lists, func(l *List) bool { return l != nil && n.holdsText(l) })
+}
+
+// holdsText reports whether the elements of a list, or keys of maps, are
+// strings.
+func (n *Node) holdsText(l *List) bool {
+	switch {
+	case l.Maps != nil:
+		return n.IsText[l.Maps.Keys] || n.IsText[l.Maps.Values]
+	case l.Packed != nil:
+		return n.IsText[l.Packed.Data]
 	}
-	return false
+	return l.Text || slices.ContainsFunc(l.Items, func(v *ir.Value) bool { return n.IsText[v] })
 }
 
 // liftText lifts a node that reads strings, if its operator takes them.

@@ -10,7 +10,7 @@ const last = 5
 
 // Table returns the operators of Domain that are read.
 func Table() map[string]lift.Operator {
-	return lift.Merge(featureOps, labelOps, linearOps, svmOps, treeOps)
+	return lift.Merge(featureOps, labelOps, linearOps, mapOps, svmOps, treeOps)
 }
 
 // lifted returns an operator of numbers that is the same in all opsets.

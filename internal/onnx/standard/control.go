@@ -21,6 +21,6 @@ func liftIf(n *lift.Node) {
 	if n.Err != nil {
 		return
 	}
-	blocks := []*ir.Block{n.Region(then, "then"), n.Region(otherwise, "else")}
-	n.Bind(n.Proto.Outputs, func(names []string) []*ir.Value { return n.Emit("if", n.Args, nil, names, blocks...) })
+	b := n.ImportBranches([]*wire.Graph{then, otherwise}, []string{"then", "else"})
+	n.BindBranches(b, func(names []string) []*ir.Value { return n.Emit("if", n.Args, nil, names, b.Blocks...) })
 }

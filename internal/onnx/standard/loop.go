@@ -2,6 +2,7 @@ package standard
 
 import (
 	"math"
+	"slices"
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/onnx/lift"
@@ -12,7 +13,7 @@ import (
 )
 
 var loopTable = map[string]lift.Operator{
-	"Loop": lift.Lifted(0, liftLoop),
+	"Loop": {Lift: liftLoop, Lists: true, Text: liftLoop},
 	"Scan": lift.Lifted(9, liftScan),
 }
 
@@ -25,9 +26,9 @@ type iteration struct {
 }
 
 // newIteration makes the region of a loop around a body. The loop state has the
-// ranks of its first values; type inference finds the sizes that hold in every
-// iteration.
-func newIteration(n *lift.Node, body *wire.Graph, carried []*ir.Value) *iteration {
+// ranks of its first values, under the given names; type inference finds the
+// sizes that hold in every iteration.
+func newIteration(n *lift.Node, body *wire.Graph, carried []*ir.Value, names []string) *iteration {
 	block := &ir.Block{}
 	s := n.NestedScope(body, "body", block)
 	r := &iteration{Node: &lift.Node{Scope: s, Name: n.Name, Proto: n.Proto}, block: block, body: body}
@@ -40,11 +41,7 @@ func newIteration(n *lift.Node, body *wire.Graph, carried []*ir.Value) *iteratio
 	add("iteration", op.Type{DType: dtype.I64, Shape: shape.Scalar()})
 	r.again = add("again", op.Type{DType: dtype.Bool, Shape: shape.Scalar()})
 	for i, v := range carried {
-		name := "carried"
-		if at := len(body.Inputs) - len(carried) + i; at >= 0 {
-			name = body.Inputs[at].Name
-		}
-		add(name, v.Type.Open())
+		add(names[i], v.Type.Open())
 	}
 	return r
 }
@@ -67,8 +64,8 @@ func (r *iteration) yield(outputs int) []*ir.Value {
 }
 
 // missingOperand fails on an operand that has to be a tensor and is none.
-func missingOperand(n *lift.Node, from int) bool {
-	for i := from; i < len(n.Args); i++ {
+func missingOperand(n *lift.Node) bool {
+	for i := range n.Args {
 		if n.Args[i] == nil {
 			n.Unsupported("operand %d: got no tensor to carry, want one", i)
 		}
@@ -81,7 +78,7 @@ func liftLoop(n *lift.Node) {
 	n.NoMoreAttrs()
 	carried := n.Args[min(2, len(n.Args)):]
 	switch {
-	case n.Err != nil || missingOperand(n, 2):
+	case n.Err != nil:
 		return
 	case body == nil:
 		n.Err = wire.Corruptf("got no body, want one")
@@ -95,15 +92,37 @@ func liftLoop(n *lift.Node) {
 	if n.Err != nil {
 		return
 	}
-	r := newIteration(n, body, carried)
-	for i, v := range r.block.Params {
-		if i < ir.LoopArgs && declaresList(&body.Inputs[i]) {
+	st := n.NewStates(min(2, len(n.Args)), body.Inputs[2:])
+	if st == nil {
+		return
+	}
+	r := newIteration(n, body, st.Args, st.Names)
+	for i, v := range r.block.Params[:ir.LoopArgs] {
+		if declaresList(&body.Inputs[i]) {
 			v = r.Call("unsqueeze", []*ir.Value{v, r.Ints([]int64{0})})
 		}
 		r.bindInput(i, v)
 	}
-	r.block.Results = r.yield(len(body.Outputs))
-	finishLoop(n, r, n.Args, len(body.Outputs)-1)
+	st.Params(r.Node, body.Inputs[2:], r.block.Params[ir.LoopArgs:])
+	yielded, err := r.NestedBindings(body, len(body.Outputs))
+	if err != nil {
+		n.Fail("body: %w", err)
+		return
+	}
+	next := st.Results(r.Node, yielded[1:])
+	r.block.Results = append([]*ir.Value{yielded[0].Value}, next...)
+	for i, b := range yielded {
+		if i > len(carried) {
+			r.block.Results = append(r.block.Results, b.Value)
+		}
+		if b.Value == nil && (i == 0 || i > len(carried)) {
+			r.Unsupported("output %q of the body: a sequence or optional to stack", body.Outputs[i].Name)
+		}
+		if i > len(carried) && r.IsText[b.Value] {
+			r.Unsupported("output %q of the body: strings to stack", body.Outputs[i].Name)
+		}
+	}
+	finishLoop(n, r, st, len(yielded)-1-len(carried))
 }
 
 // declaresList reports whether a loop's body takes its iteration or its
@@ -112,19 +131,33 @@ func liftLoop(n *lift.Node) {
 func declaresList(in *wire.Value) bool { return in.Type.HasShape && len(in.Type.Dims) == 1 }
 
 // finishLoop emits the loop, with as many results as its region yields.
-func finishLoop(n *lift.Node, r *iteration, args []*ir.Value, results int) []*ir.Value {
+func finishLoop(n *lift.Node, r *iteration, st *lift.States, stacks int) {
 	if n.Err = r.Err; n.Err != nil {
-		return nil
+		return
 	}
-	outputs := make([]string, results)
-	copy(outputs, n.Proto.Outputs)
-	parts := r.parts(results - max(0, len(args)-ir.LoopArgs))
-	var values []*ir.Value
-	n.Bind(outputs, func(names []string) []*ir.Value {
-		values = n.Emit("loop", args, parts, names, r.block)
-		return values
-	})
-	return values
+	carried := len(n.Args) - min(len(n.Args), ir.LoopArgs)
+	names := st.OutputNames(n, n.Proto.Outputs)
+	outputs := make([]string, stacks) // of the node, what is stacked
+	if len(n.Proto.Outputs) > carried {
+		copy(outputs, n.Proto.Outputs[carried:])
+	}
+	for _, out := range outputs {
+		if out != "" {
+			out = n.ValueName(out)
+		}
+		names = append(names, out)
+	}
+	args := slices.Concat(n.Args[:len(n.Args)-carried], st.Args)
+	values := n.Emit("loop", args, r.parts(stacks), names, r.block)
+	if n.Err != nil {
+		return
+	}
+	st.Bind(n, n.Proto.Outputs, values)
+	for i, out := range outputs {
+		if out != "" {
+			n.Values[out] = &lift.Binding{Value: values[len(values)-stacks+i]}
+		}
+	}
 }
 
 // parts returns the body's declaration of its last outputs, which are stacked:
@@ -175,7 +208,7 @@ func readScan(n *lift.Node) *scan {
 	}
 	n.NoMoreAttrs()
 	switch {
-	case n.Err != nil || missingOperand(n, 0):
+	case n.Err != nil || missingOperand(n):
 		return nil
 	case s.body == nil:
 		n.Err = wire.Corruptf("got no body, want one")
@@ -215,7 +248,11 @@ func liftScan(n *lift.Node) {
 	if s == nil {
 		return
 	}
-	r := newIteration(n, s.body, n.Args[:s.states])
+	var names []string
+	for i := range s.states {
+		names = append(names, s.body.Inputs[i].Name)
+	}
+	r := newIteration(n, s.body, n.Args[:s.states], names)
 	for i := range s.states {
 		r.bindInput(i, r.block.Params[ir.LoopArgs+i])
 	}

@@ -83,6 +83,7 @@ type attrValues struct {
 	floats  []float32
 	ints    []int64
 	strings []string
+	tp      *Type
 }
 
 func (v *attrValues) read(d *decoder, f *field) (err error) {
@@ -108,6 +109,10 @@ func (v *attrValues) read(d *decoder, f *field) (err error) {
 		v.ints, err = f.appendInts(v.ints)
 	case 9:
 		v.strings = append(v.strings, string(f.body))
+	case 14:
+		var t Type
+		t, err = d.typ(f)
+		v.tp = &t
 	}
 	return err
 }
@@ -137,6 +142,10 @@ func (v *attrValues) of(kind int) any {
 			return v.g
 		}
 		return nil
+	case AttrTypeProto:
+		if v.tp != nil && v.tp.Kind != "" {
+			return v.tp
+		}
 	}
 	return OtherKind(attrFields[attrKinds[kind]].name)
 }

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/tenure-go/tenure/dtype"
 )
@@ -54,8 +55,8 @@ type Node struct {
 }
 
 // Attribute is an AttributeProto. Value is an int64, float32, string, []int64,
-// []float32, []string, *Tensor or *Graph, nil for a reference, and OtherKind
-// for a kind that no supported operator has.
+// []float32, []string, *Tensor, *Graph or *Type, nil for a reference, and
+// OtherKind for a kind that no supported operator has.
 type Attribute struct {
 	Name  string
 	Ref   string // the attribute of the enclosing function to take the value from
@@ -85,18 +86,25 @@ type Value struct {
 	Type Type
 }
 
-// Type is the declared type of a value. Kind is "tensor", another kind that is
-// not supported, or "" when the file does not say.
+// Type is the declared type of a value. Kind is "tensor", "sequence",
+// "optional" or "map", another kind that is not supported, or "" when the file
+// does not say.
 type Type struct {
 	Kind     string
 	ElemType int32
 	HasShape bool
 	Dims     []Dim
+	Elem     *Type // of a sequence or an optional, or of the values of a map; nil when the file does not say
+	Key      int32 // the element type of the keys of a map
 }
 
 // String returns the kind of a declared type in words.
 func (t *Type) String() string {
-	if t.Kind != "tensor" {
+	switch {
+	case t.Kind == "tensor":
+	case t.Elem != nil:
+		return "type " + t.Kind + " of " + strings.TrimPrefix(t.Elem.String(), "type ")
+	default:
 		return "type " + t.Kind
 	}
 	if dt, err := dtype.FromONNX(t.ElemType); err == nil {
@@ -214,6 +222,13 @@ var (
 		7: {"opaque_type", kindMessage, false},
 		8: {"sparse_tensor_type", kindMessage, false},
 		9: {"optional_type", kindMessage, false},
+	}
+	elemTypeFields = schema{ // of a sequence or an optional
+		1: {"elem_type", kindMessage, false},
+	}
+	mapTypeFields = schema{
+		1: {"key_type", kindVarint, false},
+		2: {"value_type", kindMessage, false},
 	}
 	tensorTypeFields = schema{
 		1: {"elem_type", kindVarint, false},

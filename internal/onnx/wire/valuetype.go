@@ -27,11 +27,48 @@ func (d *decoder) typ(in *field) (t Type, err error) {
 	}
 	for f := (field{}); m.next(&f); {
 		t = Type{Kind: typeKinds[f.num]}
-		if t.Kind == "tensor" {
+		switch t.Kind {
+		case "tensor":
 			m.fault(&f, d.tensorType(&f, &t))
+		case "sequence", "optional":
+			m.fault(&f, d.elemType(&f, &t))
+		case "map":
+			m.fault(&f, d.mapType(&f, &t))
 		}
 	}
 	return t, m.err
+}
+
+// elemType decodes the type of the elements of a sequence or an optional.
+func (d *decoder) elemType(in *field, t *Type) error {
+	m, err := in.message(elemTypeFields)
+	if err != nil {
+		return err
+	}
+	for f := (field{}); m.next(&f); {
+		elem, err := d.typ(&f)
+		t.Elem = &elem
+		m.fault(&f, err)
+	}
+	return m.err
+}
+
+// mapType decodes the types of the keys and values of a map.
+func (d *decoder) mapType(in *field, t *Type) error {
+	m, err := in.message(mapTypeFields)
+	if err != nil {
+		return err
+	}
+	for f := (field{}); m.next(&f); {
+		if f.num == 1 {
+			t.Key = int32(f.number)
+			continue
+		}
+		elem, err := d.typ(&f)
+		t.Elem = &elem
+		m.fault(&f, err)
+	}
+	return m.err
 }
 
 func (d *decoder) tensorType(in *field, t *Type) error {

@@ -17,7 +17,7 @@ CPU = binding.OrtDevice(binding.OrtDevice.cpu(), binding.OrtDevice.default_memor
 
 
 STRING = 8
-KINDS = {"float32": 1, "int64": 7, "object": STRING, "bool": 9}
+KINDS = {"float32": 1, "int32": 6, "int64": 7, "object": STRING, "bool": 9, "float64": 11}
 
 
 def pack(texts):
@@ -64,6 +64,31 @@ class Reader:
         return name, value
 
 
+def listed(name, value):
+    """Yields the tensors of a sequence, or of maps of the same keys, under the names that Tenure has for them."""
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        keys = list(value[0])
+        yield name + ".keys", numpy.array(keys, dtype=object if isinstance(keys[0], str) else numpy.int64)
+        yield name + ".values", numpy.array([[row[k] for k in keys] for row in value], dtype=numpy.float32)
+    elif isinstance(value, list):
+        for i, element in enumerate(value):
+            yield "%s[%d]" % (name, i), numpy.asarray(element)
+    else:
+        yield name, value
+
+
+def mapped(inputs):
+    """Makes maps of pairs of tensors x.keys and x.values."""
+    for name in [k[: -len(".keys")] for k in inputs if k.endswith(".keys")]:
+        keys, values = (as_array(inputs.pop(name + part)).tolist() for part in (".keys", ".values"))
+        inputs[name] = dict(zip(keys, values))
+    return inputs
+
+
+def as_array(value):
+    return value.numpy() if hasattr(value, "numpy") else value
+
+
 def encode(name, value):
     if isinstance(value, numpy.ndarray):
         kind, dims = KINDS[value.dtype.name], value.shape
@@ -101,12 +126,15 @@ def answer(model, inputs, sessions):
         session = sessions.of(model)
         stage = 2
         names = [o.name for o in session.get_outputs()]
-        if any(isinstance(v, numpy.ndarray) for v in inputs.values()):  # an OrtValue is not made of strings
-            inputs = {k: v if isinstance(v, numpy.ndarray) else v.numpy() for k, v in inputs.items()}
+        inputs = mapped(inputs)
+        lists = any(not o.type.startswith("tensor") for o in session.get_outputs())
+        if lists or any(isinstance(v, (numpy.ndarray, dict)) for v in inputs.values()):  # an OrtValue is not made of these
+            inputs = {k: as_array(v) for k, v in inputs.items()}
             outputs = session.run(names, inputs)
         else:
             outputs = list(session._sess.run_with_ort_values(inputs, names, None))
-        return struct.pack("<II", 0, len(names)) + b"".join(encode(*pair) for pair in zip(names, outputs))
+        tensors = [encode(*pair) for name, value in zip(names, outputs) for pair in listed(name, value)]
+        return struct.pack("<II", 0, len(tensors)) + b"".join(tensors)
     except Exception as e:  # whatever ONNX Runtime says is the answer
         text = str(e).encode()
         return struct.pack("<II", stage, len(text)) + text

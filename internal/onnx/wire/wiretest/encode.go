@@ -187,24 +187,45 @@ func encodeValue(w *Writer, v *wire.Value) {
 		return
 	}
 	var typ Writer
-	if v.Type.Kind != "tensor" {
-		typ.Bytes(4, nil)
-		w.Bytes(2, typ)
+	encodeType(&typ, &v.Type)
+	w.Bytes(2, typ)
+}
+
+func encodeType(w *Writer, t *wire.Type) {
+	var body Writer
+	switch {
+	case t.Kind == "tensor":
+		encodeTensorType(&body, t)
+		w.Bytes(1, body)
+	case t.Elem == nil:
+		w.Bytes(4, nil)
+	case t.Kind == "map":
+		var elem Writer
+		encodeType(&elem, t.Elem)
+		body.Varint(1, int64(t.Key))
+		body.Bytes(2, elem)
+		w.Bytes(5, body)
+	default:
+		var elem Writer
+		encodeType(&elem, t.Elem)
+		body.Bytes(1, elem)
+		w.Bytes(map[string]int{"sequence": 4, "optional": 9}[t.Kind], body)
+	}
+}
+
+func encodeTensorType(w *Writer, t *wire.Type) {
+	w.Varint(1, int64(t.ElemType))
+	if !t.HasShape {
 		return
 	}
-	var tensor, shape Writer
-	tensor.Varint(1, int64(v.Type.ElemType))
-	if v.Type.HasShape {
-		writeAll(&shape, 1, v.Type.Dims, func(w *Writer, d *wire.Dim) {
-			if d.Sized {
-				w.Varint(1, d.Size)
-			}
-			w.Text(2, d.Symbol)
-		})
-		tensor.Bytes(2, shape)
-	}
-	typ.Bytes(1, tensor)
-	w.Bytes(2, typ)
+	var shape Writer
+	writeAll(&shape, 1, t.Dims, func(w *Writer, d *wire.Dim) {
+		if d.Sized {
+			w.Varint(1, d.Size)
+		}
+		w.Text(2, d.Symbol)
+	})
+	w.Bytes(2, shape)
 }
 
 func encodeFunction(w *Writer, f *wire.Function) {

@@ -306,13 +306,25 @@ func (p *textParser) list() any {
 	return ints
 }
 
-// typ is an element type with or without dims; another word is a kind of type
-// that is not of tensors.
+// typ is an element type with or without dims, sequence(TYPE), optional(TYPE)
+// or map(KEY, TYPE); another word is a kind of type that is not of tensors.
 func (p *textParser) typ() wire.Type {
 	word := p.name()
 	dt, err := dtype.Parse(word)
 	if err != nil {
-		return wire.Type{Kind: word}
+		t := wire.Type{Kind: word}
+		if !p.accept('(') {
+			return t
+		}
+		if word == "map" {
+			key := p.typ()
+			t.Key = key.ElemType
+			p.want(',')
+		}
+		elem := p.typ()
+		t.Elem = &elem
+		p.want(')')
+		return t
 	}
 	t := wire.Type{Kind: "tensor", ElemType: dt.ONNX()}
 	if !p.accept('[') {
