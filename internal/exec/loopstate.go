@@ -14,9 +14,9 @@ import (
 type loopState struct {
 	*loop
 	limitData, runsData, iterationData, againData, nextData []byte
-	carryData                                           []struct{ from, at, next, result []byte }
-	stackData                                           []struct{ part, result []byte }
-	parts                                               []op.Type // per stack: that of the first iteration
+	carryData                                               []struct{ from, at, next, result []byte }
+	stackData                                               []struct{ part, result []byte }
+	parts                                                   []op.Type // per stack: that of the first iteration
 
 	count, most int64
 }
