@@ -11,8 +11,8 @@ type TreeNode struct {
 }
 
 // Trees joins the weights of the leaves that a row reaches: how is SUM,
-// AVERAGE, MIN or MAX. seen reports for which targets there are weights. Numbers are
-// rounded by round after each addition.
+// AVERAGE, MIN or MAX. seen reports for which targets there are weights.
+// Numbers are rounded by round after each addition.
 func Trees(roots []*TreeNode, row []float64, targets int, how string, round func(float64) float64) (scores []float64, seen []bool) {
 	scores, seen = make([]float64, targets), make([]bool, targets)
 	for _, n := range roots {

@@ -122,7 +122,8 @@ func numberKeys(n *lift.Node) (typ op.Type, keys []byte) {
 }
 
 // textIndex returns the index of each string of x in a list, the first one
-// where there are several, and the length of the list for a string that is not in it.
+// where there are several, and the length of the list for a string that is not
+// in it.
 func textIndex(n *lift.Node, x *ir.Value, keys []string) *ir.Value {
 	first := map[string]int64{}
 	var distinct []string
