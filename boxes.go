@@ -121,24 +121,36 @@ func (b *boxes) prove(ctx context.Context, box []span, last *corner, why string)
 		b.promise.figures.Refused += count(box) - 1
 		return nil
 	}
-	why, final, err := b.over(ctx, box, last)
+	why, along, err := b.over(ctx, box, last)
 	if err != nil || why == "" {
 		return err
 	}
-	if final {
+	if slices.Contains(never, why) {
 		return b.each(ctx, box, last, why)
 	}
-	longest := 0
 	for i, s := range box {
 		if s.lo < s.hi && dims[i].nth(s.lo) == 1 {
 			return b.halves(ctx, box, i, s.lo, last, why)
 		}
-		if s.hi-s.lo > box[longest].hi-box[longest].lo {
-			longest = i
+	}
+	i := b.longest(box, along)
+	return b.halves(ctx, box, i, box[i].lo+(box[i].hi-box[i].lo)/2, last, why)
+}
+
+// longest returns the dimension with the most sizes of a box, among those that
+// are named if one of them has several.
+func (b *boxes) longest(box []span, along []string) int {
+	best, most := 0, -1
+	for i, s := range box {
+		n := s.hi - s.lo
+		if n > 0 && slices.Contains(along, b.promise.sizes.dims[i].name) {
+			n += math.MaxInt / 2
+		}
+		if n > most {
+			best, most = i, n
 		}
 	}
-	s := box[longest]
-	return b.halves(ctx, box, longest, s.lo+(s.hi-s.lo)/2, last, why)
+	return best
 }
 
 // halves proves the parts of a box above and up to a size of dimension i. The
@@ -251,14 +263,14 @@ var never = []string{"a branch", "a loop", "possible types", "the value of an in
 const ownProgram = "a program of its own"
 
 // over proves that the plan of the upper corner of a box is one for all of its
-// sizes. why says what is not proved, "" if all is, and final that parts of the
-// box are not proved either.
-func (b *boxes) over(ctx context.Context, box []span, last *corner) (why string, final bool, err error) {
+// sizes. why says what is not proved, "" if all is, and along the dimensions
+// that it is about, if that is known.
+func (b *boxes) over(ctx context.Context, box []span, last *corner) (why string, along []string, err error) {
 	switch {
 	case last.exe == nil:
-		return "the largest sizes are refused", false, nil
+		return "the largest sizes are refused", nil, nil
 	case last.structure == nil:
-		return ownProgram, true, nil
+		return ownProgram, nil, nil
 	}
 	p, n, ranges := b.promise, count(box), b.ranges(box)
 	b.model.compiling.Lock()
@@ -270,7 +282,7 @@ func (b *boxes) over(ctx context.Context, box []span, last *corner) (why string,
 	}
 	b.model.compiling.Unlock()
 	if why != "" {
-		return why, slices.Contains(never, why), nil
+		return why, f.Along, nil
 	}
 	p.figures.Sizes += n - 1
 	p.figures.Boxes++
@@ -278,7 +290,7 @@ func (b *boxes) over(ctx context.Context, box []span, last *corner) (why string,
 	threads := int64(p.figures.Threads)
 	if x.at != nil {
 		if err := b.raiseScratch(ctx, x, last); err != nil {
-			return "", false, err
+			return "", nil, err
 		}
 	}
 	if x.bound*threads > p.figures.Scratch.Bytes {
@@ -288,7 +300,7 @@ func (b *boxes) over(ctx context.Context, box []span, last *corner) (why string,
 	if most := proof.ArenaBytes + proof.IOBytes + p.figures.Scratch.Bytes; p.figures.Worst.Raise(most, last.at) {
 		p.figures.Worst.Bound = most > proof.ArenaBytes+proof.IOBytes+proof.ScratchPerThread*threads
 	}
-	return "", false, b.corners(ctx, box)
+	return "", nil, b.corners(ctx, box)
 }
 
 // ranges returns the box with the names of its dimensions.

@@ -25,9 +25,20 @@ var everySize = flag.Bool("everysize", false, "TestUpTo runs every size, not som
 
 // transformer is a program of attention and two products per layer. With a
 // past, each layer has its keys and values of earlier tokens as inputs and all
-// of them as outputs.
-func transformer(t testing.TB, layers, width, heads int, past bool) *tenure.Model {
+// of them as outputs. With batch, the first dimension is open too.
+func transformer(t testing.TB, layers, width, heads int, past, batch bool) *tenure.Model {
 	t.Helper()
+	lead, first, open := []int64(nil), int64(0), []shape.Dim(nil) // of the batch
+	if batch {
+		lead, first, open = []int64{0}, 1, []shape.Dim{shape.Sym("batch")}
+	}
+	of := func(list ...int64) []int64 { // axes after the batch
+		axes := slices.Clone(lead)
+		for _, a := range list {
+			axes = append(axes, a+first)
+		}
+		return axes
+	}
 	size := width / heads
 	table := ir.WeightMap{}
 	g := ir.NewBuilder("transformer", op.Builtin())
@@ -52,25 +63,25 @@ func transformer(t testing.TB, layers, width, heads int, past bool) *tenure.Mode
 		return g.Call("transpose", op.Attrs{{Name: "perm", Value: perm}}, x)
 	}
 	product := func(a, b *ir.Value) *ir.Value { return g.Call("matmul", nil, a, b) }
-	apart, joined := target(0, int64(heads), int64(size)), target(0, int64(width))
+	apart, joined := target(append(slices.Clone(lead), 0, int64(heads), int64(size))...), target(append(slices.Clone(lead), 0, int64(width))...)
 	split := func(x *ir.Value) *ir.Value {
-		return turned(g.Call("reshape", nil, product(x, weight(width, width)), apart), 1, 0, 2)
+		return turned(g.Call("reshape", nil, product(x, weight(width, width)), apart), of(1, 0, 2)...)
 	}
-	x := g.Param("x", typed(shape.Sym("tokens"), shape.N(width)))
+	x := g.Param("x", typed(append(slices.Clone(open), shape.Sym("tokens"), shape.N(width))...))
 	var results []*ir.Value
 	for layer := range layers {
 		q, k, v := split(x), split(x), split(x)
 		if past {
 			earlier := func(name string, now *ir.Value) *ir.Value {
-				before := g.Param(fmt.Sprintf("%s%d", name, layer), typed(shape.N(heads), shape.Sym("past"), shape.N(size)))
-				all := g.Call("concat", op.Attrs{{Name: "axis", Value: int64(1)}}, before, now)
+				before := g.Param(fmt.Sprintf("%s%d", name, layer), typed(append(slices.Clone(open), shape.N(heads), shape.Sym("past"), shape.N(size))...))
+				all := g.Call("concat", op.Attrs{{Name: "axis", Value: 1 + first}}, before, now)
 				results = append(results, all)
 				return all
 			}
 			k, v = earlier("keys", k), earlier("values", v)
 		}
-		seen := g.Call("softmax", op.Attrs{{Name: "axis", Value: int64(-1)}}, product(q, turned(k, 0, 2, 1)))
-		y := g.Call("reshape", nil, turned(product(seen, v), 1, 0, 2), joined)
+		seen := g.Call("softmax", op.Attrs{{Name: "axis", Value: int64(-1)}}, product(q, turned(k, of(0, 2, 1)...)))
+		y := g.Call("reshape", nil, turned(product(seen, v), of(1, 0, 2)...), joined)
 		x = g.Call("add", nil, x, product(y, weight(width, width)))
 		y = g.Call("relu", nil, product(x, weight(width, 4*width)))
 		x = g.Call("add", nil, x, product(y, weight(4*width, width)))
@@ -104,9 +115,9 @@ func upToCases() []upToCase {
 	}
 	upTo, of := tenure.WithUpTo, tenure.WithSizes
 	return []upToCase{
-		{name: "encoder", model: func(t testing.TB) *tenure.Model { return transformer(t, 6, width, 4, false) },
+		{name: "encoder", model: func(t testing.TB) *tenure.Model { return transformer(t, 6, width, 4, false, false) },
 			opts: []tenure.SessionOption{upTo("tokens", most)}, vary: "tokens", sizes: most + 1},
-		{name: "decoder", model: func(t testing.TB) *tenure.Model { return transformer(t, 2, 64, 4, true) },
+		{name: "decoder", model: func(t testing.TB) *tenure.Model { return transformer(t, 2, 64, 4, true, false) },
 			opts: []tenure.SessionOption{upTo("past", 4*most-1), of("tokens", 1)}, fixed: map[string]int{"tokens": 1}, vary: "past", sizes: 4 * most},
 		{name: "unet", model: func(t testing.TB) *tenure.Model {
 			return modeltest.Load(t, filepath.Join(modeltest.SharedDir(t, "models/unet_tiny"), "model.onnx"))

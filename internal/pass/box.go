@@ -68,6 +68,7 @@ func (b *overBox) prove() (why string) {
 		for ; len(guards) > 0 && guards[0].at <= at; guards = guards[1:] {
 			g := guards[0]
 			if answer, ok := b.answerOver(g); (!ok || answer != g.answer) && !s.ignores(questionNames[g.question]) {
+				b.Along = b.symbolsOf(g)
 				return questionNames[g.question] + b.sizesOf(g)
 			}
 		}
@@ -113,6 +114,21 @@ func (b *overBox) sizesOf(g guard) string {
 		}
 	}
 	return ""
+}
+
+// symbolsOf returns the symbols of the sizes that a question is about.
+func (b *overBox) symbolsOf(g guard) (list []string) {
+	x, y := b.dims[g.a], b.dims[g.b]
+	switch {
+	case g.question == sameSize && x != nil && y != nil:
+		x, y = x[g.x:g.x+1], y[g.y:g.y+1]
+	case g.question == fewRows && x != nil && y != nil:
+		x, y = []*symbolic.Expr{rowsOver(x, len(y))}, nil
+	}
+	for _, e := range slices.Concat(x, y) {
+		list = append(list, e.Symbols()...)
+	}
+	return list
 }
 
 // where names a call for reports.

@@ -32,6 +32,10 @@ type Formulas struct {
 	// not proved to hold over the box.
 	same []bool
 
+	// Along has the symbols of which a question was not answered that kept the
+	// structure from being proved over the box. It is empty where any may be.
+	Along []string
+
 	// Underived says which sizes are unknown, by the first value that has none.
 	Underived []string
 }
