@@ -31,14 +31,18 @@ func unsupported(items []lift.Unsupported) error {
 	return e
 }
 
-// Error lists everything that is not supported.
+// Error lists everything that is not supported, and says what can be done.
 func (e *UnsupportedError) Error() string {
 	items := make([]string, len(e.Items))
 	for i, it := range e.Items {
 		items[i] = it.String()
 	}
-	return "not supported: " + strings.Join(items, "; ")
+	return "not supported: " + strings.Join(items, "; ") + ". " + advice
 }
+
+// advice says what can be done with a model of which not everything is
+// supported.
+const advice = "A program can bring operators (WithOperators), and choose outputs that need none of these nodes (WithOutputs)"
 
 // Unwrap makes errors.Is find op.ErrUnsupported.
 func (e *UnsupportedError) Unwrap() error { return op.ErrUnsupported }

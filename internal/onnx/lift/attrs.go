@@ -11,7 +11,7 @@ import (
 // one of the function's: without a value there it is absent here.
 func (n *Node) readAttrs() {
 	if len(n.Proto.Attrs) > maxAttrs {
-		n.Err = wire.Corruptf("got %d attributes, want at most %d", len(n.Proto.Attrs), maxAttrs)
+		n.Err = tooMuchf("got %d attributes, want at most %d", len(n.Proto.Attrs), maxAttrs)
 		return
 	}
 	n.Attrs = make([]wire.Attribute, 0, len(n.Proto.Attrs))

@@ -56,12 +56,12 @@ func (n *Node) inline(key functionKey, f *wire.Function) {
 			return
 		}
 		if depth++; depth >= maxNesting {
-			n.Err = wire.Corruptf("functions call each other deeper than %d: %s", maxNesting, callChain(call))
+			n.Err = tooMuchf("functions call each other deeper than %d: %s", maxNesting, callChain(call))
 			return
 		}
 	}
 	if n.inlined += bodySize(f); n.inlined > n.maxInlined {
-		n.Err = wire.Corruptf("the functions of the model expand to more than %d bytes", n.maxInlined)
+		n.Err = tooMuchf("the functions of the model expand to more than %d bytes", n.maxInlined)
 		return
 	}
 	if len(n.Args) > len(f.Inputs) || len(n.Proto.Outputs) > len(f.Outputs) {

@@ -2,7 +2,6 @@ package lift
 
 import (
 	"github.com/tenure-go/tenure/dtype"
-	"github.com/tenure-go/tenure/internal/onnx/wire"
 	"github.com/tenure-go/tenure/ir"
 )
 
@@ -86,7 +85,7 @@ func (n *Node) BindPacked(p *Packed) {
 // that is being made.
 func (n *Node) Grow(values int) {
 	if n.inlined += 64 * values; n.inlined > n.maxInlined && n.Err == nil {
-		n.Err = wire.Corruptf("the sequences and functions of the model expand to more than %d bytes", n.maxInlined)
+		n.Err = tooMuchf("the sequences and functions of the model expand to more than %d bytes", n.maxInlined)
 	}
 }
 

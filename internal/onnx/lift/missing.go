@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/tenure-go/tenure/op"
 )
 
 // Unsupported is one thing that is not supported, and where the model has it.
@@ -41,6 +43,12 @@ func (c *collector) add(opName string, opset int64, reason, node string) {
 func (c *collector) sorted() []Unsupported {
 	slices.SortStableFunc(c.items, func(a, b Unsupported) int { return strings.Compare(a.Op, b.Op) })
 	return c.items
+}
+
+// tooMuchf is the error of a model beyond a bound without which a small file
+// could take any time or memory.
+func tooMuchf(format string, args ...any) error {
+	return fmt.Errorf(format+": %w", append(args, op.ErrUnsupported)...)
 }
 
 // Named lists names, the first of many.

@@ -35,7 +35,7 @@ func (s *Scope) load(name string, b *Binding) error {
 	if b.init.data.Text {
 		s.IsText[b.Value] = true
 		if s.inlined += b.init.data.Bytes; s.inlined > s.maxInlined {
-			return wire.Corruptf("the strings and functions of the model expand to more than %d bytes", s.maxInlined)
+			return tooMuchf("the strings and functions of the model expand to more than %d bytes", s.maxInlined)
 		}
 	}
 	s.Program.Weights = append(s.Program.Weights, b.Value)

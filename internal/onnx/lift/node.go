@@ -103,7 +103,7 @@ func (s *Scope) checkOutputs(p *wire.Node) error {
 			return wire.Corruptf("output %q: got a second value of that name", name)
 		}
 		if j >= maxOutputs {
-			return wire.Corruptf("got %d outputs, want at most %d", len(p.Outputs), maxOutputs)
+			return tooMuchf("got %d outputs, want at most %d", len(p.Outputs), maxOutputs)
 		}
 		if slices.Contains(p.Outputs[:j], name) {
 			return wire.Corruptf("output %q: got a second value of that name", name)
