@@ -129,3 +129,50 @@ func (m *Model) Check(p *plan.Plan) error {
 		return check.Check(c.Program, p, c.Constants)
 	})
 }
+
+// CheckRange proves a promise for many sizes, which may come from a file,
+// against the model: it makes the promise for the same bounds, threads and
+// concurrent runs anew, as [Model.PlanUpTo] does. The error names the first
+// figure that is smaller than what some size takes. Scratch and packed weights
+// depend on the machine's instruction set.
+func (m *Model) CheckRange(ctx context.Context, r *plan.Range) error {
+	if r == nil {
+		return fmt.Errorf("check: got no promise, want one: %w", ErrInput)
+	}
+	opts := []SessionOption{WithThreads(r.Threads), WithMaxConcurrent(r.MaxConcurrent)}
+	for _, d := range r.Dims {
+		if d.Sizes != nil {
+			opts = append(opts, WithSizes(d.Name, d.Sizes...))
+		} else {
+			opts = append(opts, WithUpTo(d.Name, d.Most))
+		}
+	}
+	proved, err := m.PlanUpTo(ctx, opts...)
+	if err != nil {
+		return fmt.Errorf("check: %w", err)
+	}
+	for _, f := range []struct {
+		name      string
+		got, want int64
+		at        []int
+	}{
+		{"arena", r.Arena.Bytes, proved.Arena.Bytes, proved.Arena.At}, {"scratch", r.Scratch.Bytes, proved.Scratch.Bytes, proved.Scratch.At},
+		{"io", r.IO.Bytes, proved.IO.Bytes, proved.IO.At}, {"worst", r.Worst.Bytes, proved.Worst.Bytes, proved.Worst.At},
+	} {
+		if f.got < f.want {
+			return fmt.Errorf("check: %s: got a promise of %d bytes, want at least %d, for %s: %w", f.name, f.got, f.want, proved.Where(f.at), ErrLimit)
+		}
+	}
+	if r.WeightBytes < proved.WeightBytes {
+		return fmt.Errorf("check: weights: got a promise of %d bytes, want at least %d: %w", r.WeightBytes, proved.WeightBytes, ErrLimit)
+	}
+	if r.Sizes != proved.Sizes || r.Refused != proved.Refused {
+		return fmt.Errorf("check: got %d sizes that are promised and %d that the model refuses, want %d and %d: %w", r.Sizes, r.Refused, proved.Sizes, proved.Refused, ErrShape)
+	}
+	for _, u := range proved.Unpromised {
+		if !slices.ContainsFunc(r.Unpromised, func(known plan.Unpromised) bool { return known.Value == u.Value && known.Node == u.Node }) {
+			return fmt.Errorf("check: unpromised: got no entry for value %s of %s, want one: its size depends on data: %w", u.Value, u.Node, ErrLimit)
+		}
+	}
+	return nil
+}

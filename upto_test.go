@@ -15,6 +15,7 @@ import (
 
 	"github.com/tenure-go/tenure"
 	"github.com/tenure-go/tenure/internal/invariant"
+	"github.com/tenure-go/tenure/internal/modeltest"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/memory/memorytest"
@@ -333,5 +334,42 @@ func TestBoundErrors(t *testing.T) {
 		if !errors.Is(err, tenure.ErrLimit) {
 			t.Errorf("no memory for the arena: got %v, want ErrLimit", err)
 		}
+	}
+}
+
+// TestCheckRange changes the figures of a promise.
+func TestCheckRange(t *testing.T) {
+	memorytest.Check(t)
+	m := modeltest.Load(t, digits)
+	r := modeltest.Must(m.PlanUpTo(t.Context(), tenure.WithUpTo("batch", 4), tenure.WithThreads(2)))
+	if err := m.CheckRange(t.Context(), r); err != nil {
+		t.Error(err)
+	}
+	for want, change := range map[string]func(r *plan.Range){
+		"arena: got":                  func(r *plan.Range) { r.Arena.Bytes-- },
+		"scratch: got":                func(r *plan.Range) { r.Scratch.Bytes-- },
+		"io: got":                     func(r *plan.Range) { r.IO.Bytes-- },
+		"worst: got":                  func(r *plan.Range) { r.Worst.Bytes-- },
+		"weights: got":                func(r *plan.Range) { r.WeightBytes-- },
+		"got 4 sizes that are":        func(r *plan.Range) { r.Sizes-- },
+		"for batch=5":                 func(r *plan.Range) { r.Dims[0].Most++ },
+		`dimension "rows"`:            func(r *plan.Range) { r.Dims[0].Name = "rows" },
+		"threads: got 5000, want":     func(r *plan.Range) { r.Threads = 5000 },
+		"open dimension (WithUpTo, W": func(r *plan.Range) { r.Dims = nil },
+	} {
+		broken := *r
+		broken.Dims = slices.Clone(r.Dims)
+		change(&broken)
+		if err := m.CheckRange(t.Context(), &broken); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	larger := *r
+	larger.Arena.Bytes++
+	if err := m.CheckRange(t.Context(), &larger); err != nil {
+		t.Errorf("a promise of more: %v", err)
+	}
+	if err := m.CheckRange(t.Context(), nil); !errors.Is(err, tenure.ErrInput) {
+		t.Errorf("got %v, want ErrInput", err)
 	}
 }

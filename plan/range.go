@@ -2,7 +2,6 @@ package plan
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -106,14 +105,6 @@ func (d RangeDim) String() string {
 	default:
 		return fmt.Sprintf("%s %d to %d (%d sizes)", d.Name, slices.Min(d.Sizes), d.Most, n)
 	}
-}
-
-// WriteJSON writes the promise as JSON.
-func (r *Range) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(r)
 }
 
 // Report writes the promise as text: the memory that a run of any size takes,
