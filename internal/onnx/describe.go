@@ -88,6 +88,9 @@ func (d *Description) graph(g *wire.Graph) {
 	for i := range g.Initializers {
 		d.weight(&g.Initializers[i])
 	}
+	for i := range g.Sparse {
+		d.weight(&wire.Tensor{Dims: g.Sparse[i].Dims, DataType: g.Sparse[i].Values.DataType})
+	}
 	d.nodes(g.Nodes)
 }
 

@@ -271,6 +271,8 @@ func kindName(v any) string {
 		return "strings"
 	case *wire.Tensor:
 		return "tensor"
+	case *wire.Sparse:
+		return "sparse tensor"
 	case *wire.Graph:
 		return "graph"
 	case *wire.Type:

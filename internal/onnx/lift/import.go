@@ -53,7 +53,7 @@ func Import(m *wire.Model, o Options) (*Result, error) {
 		tables:     o.Operators,
 		Store:      o.Weights,
 		maxInlined: wire.ExpansionLimit(o.FileSize),
-		weights:    &sources{store: o.Weights, loaded: map[*wire.Tensor]string{}},
+		weights:    &sources{store: o.Weights, loaded: map[any]string{}, maxSparse: minSparse + maxSparse*o.FileSize},
 		irVersion:  m.IRVersion,
 	}
 	if err := im.run(m); err != nil {
@@ -150,9 +150,28 @@ type Binding struct {
 
 // initializer is a tensor that becomes a weight when it is first used.
 type initializer struct {
-	proto *wire.Tensor
-	data  wire.TensorData
-	err   error // why it cannot be used, of kind ErrUnsupported
+	proto  *wire.Tensor
+	data   wire.TensorData
+	sparse *wire.Sparse // instead of proto and data
+	listed wire.SparseData
+	err    error // why it cannot be used, of kind ErrUnsupported
+}
+
+// newSparse checks a sparse tensor.
+func newSparse(t *wire.Sparse) (*initializer, error) {
+	d, err := t.Check()
+	if err != nil && !errors.Is(err, op.ErrUnsupported) {
+		return nil, err
+	}
+	return &initializer{sparse: t, listed: d, err: err}, nil
+}
+
+// typ returns the type of the weight.
+func (i *initializer) typ() op.Type {
+	if i.sparse != nil {
+		return i.listed.Type
+	}
+	return i.data.Type
 }
 
 // newInitializer checks a tensor.
@@ -161,7 +180,7 @@ func newInitializer(t *wire.Tensor) (*initializer, error) {
 	if err != nil && !errors.Is(err, op.ErrUnsupported) {
 		return nil, err
 	}
-	return &initializer{t, d, err}, nil
+	return &initializer{proto: t, data: d, err: err}, nil
 }
 
 // reserve marks the names of a graph as taken.
@@ -172,8 +191,8 @@ func (s *Scope) reserve(g *wire.Graph) {
 	for i := range g.Initializers {
 		s.taken[g.Initializers[i].Name] = true
 	}
-	for _, name := range g.Sparse {
-		s.taken[name] = true
+	for i := range g.Sparse {
+		s.taken[g.Sparse[i].Values.Name] = true
 	}
 	for i := range g.Nodes {
 		for _, name := range g.Nodes[i].Outputs {
@@ -200,25 +219,28 @@ func (s *Scope) graph(g *wire.Graph) error {
 }
 
 func (s *Scope) initializers(g *wire.Graph) error {
-	for i, name := range g.Sparse {
-		if name == "" {
-			return wire.Corruptf("sparse initializer %d has no name", i)
+	enter := func(kind string, i int, name string, init *initializer, err error) error {
+		switch {
+		case name == "":
+			return wire.Corruptf("%s %d has no name", kind, i)
+		case s.Values[name] != nil:
+			return wire.Corruptf("%s %q: got a second one of that name", kind, name)
+		case err == nil:
+			s.Values[name] = &Binding{init: init}
 		}
-		s.Values[name] = &Binding{init: &initializer{err: fmt.Errorf("sparse initializer: %w", op.ErrUnsupported)}}
+		return err
 	}
-	for i := range g.Initializers {
-		t := &g.Initializers[i]
-		if t.Name == "" {
-			return wire.Corruptf("initializer %d has no name", i)
-		}
-		if s.Values[t.Name] != nil {
-			return wire.Corruptf("initializer %q: got a second one of that name", t.Name)
-		}
-		init, err := newInitializer(t)
-		if err != nil {
+	for i := range g.Sparse {
+		init, err := newSparse(&g.Sparse[i])
+		if err := enter("sparse initializer", i, g.Sparse[i].Values.Name, init, err); err != nil {
 			return err
 		}
-		s.Values[t.Name] = &Binding{init: init}
+	}
+	for i := range g.Initializers {
+		init, err := newInitializer(&g.Initializers[i])
+		if err := enter("initializer", i, g.Initializers[i].Name, init, err); err != nil {
+			return err
+		}
 	}
 	return nil
 }

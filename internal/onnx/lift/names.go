@@ -31,7 +31,7 @@ func (s *Scope) load(name string, b *Binding) error {
 		s.missing.add("", 0, reason(b.init.err), name)
 		return nil
 	}
-	b.Value.Type = b.init.data.Type
+	b.Value.Type = b.init.typ()
 	if b.init.data.Text {
 		s.IsText[b.Value] = true
 		if s.inlined += b.init.data.Bytes; s.inlined > s.maxInlined {
@@ -39,7 +39,7 @@ func (s *Scope) load(name string, b *Binding) error {
 		}
 	}
 	s.Program.Weights = append(s.Program.Weights, b.Value)
-	return s.weights.add(b.Value, b.init.proto, b.init.data)
+	return s.weights.add(b.Value, b.init)
 }
 
 // ValueName returns the name in the program of a value of this scope. Names of

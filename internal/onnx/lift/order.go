@@ -60,7 +60,10 @@ func set(list []string) map[string]bool {
 
 // namesOf returns the names of a graph's inputs and weights.
 func namesOf(g *wire.Graph, around *names) *names {
-	n := &names{around, set(g.Sparse)}
+	n := &names{around, map[string]bool{}}
+	for i := range g.Sparse {
+		n.known[g.Sparse[i].Values.Name] = true
+	}
 	for i := range g.Inputs {
 		n.known[g.Inputs[i].Name] = true
 	}

@@ -7,36 +7,95 @@ import (
 	"github.com/tenure-go/tenure/internal/onnx/wire"
 	"github.com/tenure-go/tenure/internal/weights"
 	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/op"
 )
 
 // sources enters the tensors of a model's file into the store of its
 // weights: where in which file they lie. Package internal/weights has their
 // bytes from then on.
 type sources struct {
-	store  *weights.Store
-	loaded map[*wire.Tensor]string // by the name of the first weight that each became
+	store     *weights.Store
+	loaded    map[any]string // by the name of the first weight that each tensor became
+	sparse    int            // bytes that sparse tensors have expanded to
+	maxSparse int
 }
 
+// Sparse tensors may expand to minSparse bytes, and to maxSparse bytes for each
+// byte of the file.
+const (
+	minSparse = 64 << 20
+	maxSparse = 1 << 10
+)
+
 // add enters a checked tensor under a name.
-func (in *sources) add(v *ir.Value, t *wire.Tensor, d wire.TensorData) error {
-	if first, ok := in.loaded[t]; ok { // a function's body, imported once more
+func (in *sources) add(v *ir.Value, init *initializer) error {
+	var source any = init.proto
+	if init.sparse != nil {
+		source = init.sparse
+	}
+	if first, ok := in.loaded[source]; ok { // a function's body, imported once more
 		return in.store.Derive(v, &ir.Value{Kind: ir.Weight, Name: first}, 0, nil)
 	}
-	if t.External != nil {
-		data, err := in.external(t.External, d.Bytes)
-		if err == nil {
-			err = wire.CheckBools(d.Type, data)
-		}
-		if err != nil {
-			return fmt.Errorf("tensor %q: external_data: %w", t.Name, err)
-		}
-		d.InFile = data
+	in.loaded[source] = v.Name
+	if init.sparse != nil {
+		return in.addSparse(v, init)
 	}
-	in.loaded[t] = v.Name
-	if d.InFile == nil {
-		return in.store.AddConverted(v.Name, d.Type, func(dst []byte) error { return t.Convert(d, dst) })
+	d, err := in.located(init.proto, init.data)
+	switch {
+	case err != nil:
+		return err
+	case d.InFile == nil:
+		return in.store.AddConverted(v.Name, d.Type, func(dst []byte) error { return init.proto.Convert(d, dst) })
 	}
 	return in.store.AddInFile(v.Name, d.Type, d.InFile)
+}
+
+// located returns the data of a tensor with the bytes outside the file, if they
+// lie there.
+func (in *sources) located(t *wire.Tensor, d wire.TensorData) (wire.TensorData, error) {
+	if t.External == nil {
+		return d, nil
+	}
+	data, err := in.external(t.External, d.Bytes)
+	if err == nil {
+		err = wire.CheckBools(d.Type, data)
+	}
+	if err != nil {
+		return d, fmt.Errorf("tensor %q: external_data: %w", t.Name, err)
+	}
+	d.InFile = data
+	return d, nil
+}
+
+// addSparse enters a sparse tensor with all of its elements.
+func (in *sources) addSparse(v *ir.Value, init *initializer) error {
+	size, err := init.listed.Type.Bytes()
+	if err != nil {
+		return err
+	}
+	if size > in.maxSparse-in.sparse {
+		return fmt.Errorf("sparse tensor %q: got %s after %d bytes of other sparse tensors, want at most %d bytes of all: %w",
+			init.sparse.Values.Name, init.listed.Type, in.sparse, in.maxSparse, op.ErrUnsupported)
+	}
+	in.sparse += size
+	var parts [2][]byte
+	for i, t := range []*wire.Tensor{&init.sparse.Values, &init.sparse.Indices} {
+		d := []wire.TensorData{init.listed.Values, init.listed.Indices}[i]
+		if d, err = in.located(t, d); err != nil {
+			return err
+		}
+		if parts[i] = d.InFile; parts[i] == nil {
+			parts[i] = make([]byte, d.Bytes)
+			if err := t.Convert(d, parts[i]); err != nil {
+				return err
+			}
+		}
+	}
+	err = in.store.AddConverted(v.Name, init.listed.Type, func(dst []byte) error { return init.listed.Fill(dst, parts[0], parts[1]) })
+	if err != nil {
+		return fmt.Errorf("sparse tensor %q: %w", init.sparse.Values.Name, err)
+	}
+	return nil
 }
 
 // external returns the bytes of external data.
@@ -80,9 +139,15 @@ func parseSize(e wire.Entry) (int64, error) {
 
 // BindTensor binds an output to a tensor of the file, which becomes a weight
 // when it is first read.
-func (n *Node) BindTensor(out string, t *wire.Tensor) {
-	init, err := newInitializer(t)
-	if n.Err = err; err == nil {
-		n.Values[out] = &Binding{init: init}
+func (n *Node) BindTensor(out string, t *wire.Tensor) { n.bindInit(out)(newInitializer(t)) }
+
+// BindSparse is BindTensor for a sparse tensor.
+func (n *Node) BindSparse(out string, t *wire.Sparse) { n.bindInit(out)(newSparse(t)) }
+
+func (n *Node) bindInit(out string) func(init *initializer, err error) {
+	return func(init *initializer, err error) {
+		if n.Err = err; err == nil {
+			n.Values[out] = &Binding{init: init}
+		}
 	}
 }

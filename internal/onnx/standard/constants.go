@@ -31,6 +31,10 @@ func liftConstant(n *lift.Node) {
 		n.BindTensor(out, t)
 		return
 	}
+	if t, ok := lift.Take[*wire.Sparse](n, "sparse_value"); ok {
+		n.BindSparse(out, t)
+		return
+	}
 	var data []byte
 	typ := op.Type{DType: dtype.I64, Shape: shape.Scalar()}
 	if v, ok := lift.Take[int64](n, "value_int"); ok {

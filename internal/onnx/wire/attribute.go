@@ -18,7 +18,7 @@ const (
 	AttrStrings
 	attrTensors
 	attrGraphs
-	attrSparseTensor
+	AttrSparse
 	attrSparseTensors
 	AttrTypeProto
 	attrTypeProtos
@@ -27,7 +27,7 @@ const (
 // attrKinds has for each code the number of the field with the value.
 var attrKinds = [...]int{
 	AttrFloat: 2, AttrInt: 3, AttrString: 4, AttrTensor: 5, AttrGraph: 6, AttrFloats: 7, AttrInts: 8, AttrStrings: 9,
-	attrTensors: 10, attrGraphs: 11, attrSparseTensor: 22, attrSparseTensors: 23, AttrTypeProto: 14, attrTypeProtos: 15,
+	attrTensors: 10, attrGraphs: 11, AttrSparse: 22, attrSparseTensors: 23, AttrTypeProto: 14, attrTypeProtos: 15,
 }
 
 func (d *decoder) attr(m message, a *Attribute) error {
@@ -80,6 +80,7 @@ type attrValues struct {
 	s       string
 	t       *Tensor
 	g       *Graph
+	sparse  *Sparse
 	floats  []float32
 	ints    []int64
 	strings []string
@@ -113,6 +114,13 @@ func (v *attrValues) read(d *decoder, f *field) (err error) {
 		var t Type
 		t, err = d.typ(f)
 		v.tp = &t
+	case 22:
+		m, err := f.message(sparseFields)
+		if err != nil {
+			return err
+		}
+		v.sparse = &Sparse{}
+		return d.sparse(m, v.sparse)
 	}
 	return err
 }
@@ -146,6 +154,11 @@ func (v *attrValues) of(kind int) any {
 		if v.tp != nil && v.tp.Kind != "" {
 			return v.tp
 		}
+	case AttrSparse:
+		if v.sparse != nil {
+			return v.sparse
+		}
+		return nil
 	}
 	return OtherKind(attrFields[attrKinds[kind]].name)
 }

@@ -178,7 +178,7 @@ func (d *decoder) graph(in *field) (*Graph, error) {
 		Inputs:       withCapacity[Value](n[11]),
 		Outputs:      withCapacity[Value](n[12]),
 		Values:       withCapacity[Value](n[13]),
-		Sparse:       withCapacity[string](n[15]),
+		Sparse:       withCapacity[Sparse](n[15]),
 	}
 	for f := (field{}); m.next(&f); {
 		var err error
@@ -198,28 +198,11 @@ func (d *decoder) graph(in *field) (*Graph, error) {
 		case 13:
 			g.Values, err = appendMessage(g.Values, &f, valueFields, d.value)
 		case 15:
-			g.Sparse, err = appendMessage(g.Sparse, &f, sparseFields, d.sparseName)
+			g.Sparse, err = appendMessage(g.Sparse, &f, sparseFields, d.sparse)
 		}
 		m.fault(&f, err)
 	}
 	return g, m.err
-}
-
-// sparseName decodes the name of a sparse tensor.
-func (d *decoder) sparseName(m message, name *string) error {
-	for f := (field{}); m.next(&f); {
-		if f.num != 1 {
-			continue
-		}
-		var values Tensor
-		in, err := f.message(tensorFields)
-		if err == nil {
-			err = d.tensor(in, &values)
-		}
-		m.fault(&f, err)
-		*name = values.Name
-	}
-	return m.err
 }
 
 func (d *decoder) node(m message, n *Node) error {

@@ -40,7 +40,7 @@ type Graph struct {
 	Doc          string
 	Nodes        []Node
 	Initializers []Tensor
-	Sparse       []string // names of sparse initializers
+	Sparse       []Sparse
 	Inputs       []Value
 	Outputs      []Value
 	Values       []Value // declared types of others
@@ -55,8 +55,8 @@ type Node struct {
 }
 
 // Attribute is an AttributeProto. Value is an int64, float32, string, []int64,
-// []float32, []string, *Tensor, *Graph or *Type, nil for a reference, and
-// OtherKind for a kind that no supported operator has.
+// []float32, []string, *Tensor, *Sparse, *Graph or *Type, nil for a reference,
+// and OtherKind for a kind that no supported operator has.
 type Attribute struct {
 	Name  string
 	Ref   string // the attribute of the enclosing function to take the value from
@@ -64,7 +64,7 @@ type Attribute struct {
 }
 
 // OtherKind is the value of an attribute of a kind that no supported operator
-// has, such as a sparse tensor or a list of graphs.
+// has, such as a type or a list of graphs.
 type OtherKind string
 
 // Tensor is a TensorProto as encoded. It keeps the message instead of lists of

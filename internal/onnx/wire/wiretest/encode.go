@@ -98,11 +98,12 @@ func encodeGraph(w *Writer, g *wire.Graph) {
 	writeAll(w, 15, g.Sparse, encodeSparse)
 }
 
-// encodeSparse writes a tensor f32[3] with a 7 in the middle.
-func encodeSparse(w *Writer, name *string) {
-	writeAll(w, 1, []wire.Tensor{{Name: *name, Dims: []int64{1}, DataType: 1, Raw: []byte{0, 0, 0xe0, 0x40}}}, EncodeTensor)
-	writeAll(w, 2, []wire.Tensor{{Dims: []int64{1}, DataType: 7, Raw: []byte{1, 0, 0, 0, 0, 0, 0, 0}}}, EncodeTensor)
-	w.Varint(3, 3)
+func encodeSparse(w *Writer, s *wire.Sparse) {
+	writeAll(w, 1, []wire.Tensor{s.Values}, EncodeTensor)
+	writeAll(w, 2, []wire.Tensor{s.Indices}, EncodeTensor)
+	for _, d := range s.Dims {
+		w.Varint(3, d)
+	}
 }
 
 func encodeNode(w *Writer, n *wire.Node) {
@@ -136,6 +137,9 @@ func encodeAttr(w *Writer, a *wire.Attribute) {
 	case *wire.Tensor:
 		kind = wire.AttrTensor
 		writeAll(w, 5, []wire.Tensor{*v}, EncodeTensor)
+	case *wire.Sparse:
+		kind = wire.AttrSparse
+		writeAll(w, 22, []wire.Sparse{*v}, encodeSparse)
 	case *wire.Graph:
 		kind = wire.AttrGraph
 		writeAll(w, 6, []wire.Graph{*v}, encodeGraph)

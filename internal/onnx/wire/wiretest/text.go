@@ -19,7 +19,7 @@ import (
 //	opset acme 1
 //	input x f32[2,n]
 //	init w f32[2] 1 2
-//	sparse s                                 // f32[3] with a 7 in the middle
+//	sparse s [3] f32[1] 7 i64[1] 1           // sizes, values and indices
 //	y, _ = Dropout(x, _, w) {seed = 1, list = [1,2], t = f32[1] 5, to = @to, body = graph} as "name"
 //	output y f32[2,n]
 //	value t f32[2]                           // declared types
@@ -140,7 +140,10 @@ func (p *textParser) statements(m *wire.Model, g *wire.Graph, end rune) {
 			g.Initializers = append(g.Initializers, t)
 		case "sparse":
 			p.advance()
-			g.Sparse = append(g.Sparse, p.name())
+			name := p.name()
+			t := p.sparse()
+			t.Values.Name = name
+			g.Sparse = append(g.Sparse, t)
 		case "graph":
 			p.advance()
 			name := p.name()
@@ -243,8 +246,19 @@ func (p *textParser) attr() any {
 		p.advance()
 		return g
 	}
+	if p.TokenText() == "sparse" {
+		p.advance()
+		t := p.sparse()
+		return &t
+	}
 	t := p.tensor()
 	return &t
+}
+
+func (p *textParser) sparse() wire.Sparse {
+	p.want('[')
+	dims, _ := p.list().([]int64)
+	return wire.Sparse{Dims: dims, Values: p.tensor(), Indices: p.tensor()}
 }
 
 // scalar returns an int64, a float32 or a string.
