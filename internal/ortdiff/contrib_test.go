@@ -46,31 +46,84 @@ func init() {
 		d.in(dtype.F32, dims[2])
 		d.in(dtype.F32, dims...)
 	})
-	ms("FusedMatMul", sums, func(d *drawer) {
-		a, b := d.product()
-		turn := func(dims []int, name string) {
-			if n := len(dims); n > 1 && d.chance(0.4) {
-				dims[n-1], dims[n-2] = dims[n-2], dims[n-1]
-				d.attr(name, 1)
+	for _, name := range []string{"FusedMatMul", "TransposeMatMul"} {
+		ms(name, sums, func(d *drawer) {
+			a, b := d.product()
+			turn := func(dims []int, name string) {
+				if n := len(dims); n > 1 && d.chance(0.4) {
+					dims[n-1], dims[n-2] = dims[n-2], dims[n-1]
+					d.attr(name, 1)
+				}
 			}
-		}
-		turn(a, "transA")
-		turn(b, "transB")
-		// The first axis goes behind the others of the batch. ONNX Runtime
-		// wants as many axes in both.
-		first := func(dims []int, name string) {
-			if n := len(dims); n > 2 && len(a) == len(b) && d.chance(0.3) {
-				rows := dims[n-2]
-				copy(dims[1:], slices.Clone(dims[:n-2]))
-				dims[0] = rows
-				d.attr(name, 1)
+			turn(a, "transA")
+			turn(b, "transB")
+			// The first axis goes behind the others of the batch; ONNX Runtime
+			// wants as many axes in both.
+			first := func(dims []int, attribute string) {
+				if n := len(dims); name == "FusedMatMul" && n > 2 && len(a) == len(b) && d.chance(0.3) {
+					rows := dims[n-2]
+					copy(dims[1:], slices.Clone(dims[:n-2]))
+					dims[0] = rows
+					d.attr(attribute, 1)
+				}
 			}
+			first(a, "transBatchA")
+			first(b, "transBatchB")
+			d.in(dtype.F32, a...)
+			d.in(dtype.F32, b...)
+			d.maybe("alpha", pick(d, 1, 0.5, -2))
+		})
+	}
+	ms("BiasSoftmax", sums, func(d *drawer) {
+		dims := full(d.dims(2, 4))
+		d.in(dtype.F32, dims...)
+		d.in(dtype.F32, dims...)
+		d.maybe("axis", d.between(1, len(dims)-1))
+		d.attr("is_inner_broadcast", d.IntN(2))
+	})
+	ms("GemmFastGelu", sums, func(d *drawer) {
+		m, k, n := d.between(1, 4), d.between(1, 6), d.between(1, 5)
+		d.in(dtype.F32, m, k)
+		d.in(dtype.F32, k, n)
+		d.optional(0.6, dtype.F32, n)
+	})
+	ms("CDist", tolerance{64, 4000, 0, "a root of a difference that is near zero"}, func(d *drawer) {
+		m, k, n, dt := d.between(1, 4), d.between(1, 6), d.between(1, 5), pick(d, dtype.F32, dtype.F64)
+		d.in(dt, m, k)
+		d.in(dt, n, k)
+		d.maybe("metric", pick(d, "euclidean", "sqeuclidean"))
+	})
+	ms("ExpandDims", tolerance{}, func(d *drawer) {
+		dims := d.dims(0, 3)
+		d.in(pick(d, dtype.F32, dtype.I64), dims...)
+		d.operand(d.value(dtype.I32, []int{}, encodeInts(dtype.I32, int64(d.between(-len(dims)-1, len(dims)))), true))
+	})
+	ms("Range", tolerance{}, func(d *drawer) {
+		dt := pick(d, dtype.F32, dtype.I32, dtype.I64, dtype.I16, dtype.F64)
+		number := func(v int) { d.with(dt, []int{}, numberOf(dt, v)) }
+		number(d.between(-3, 3))
+		number(d.between(0, 9))
+		if d.chance(0.6) {
+			number(d.between(1, 3))
 		}
-		first(a, "transBatchA")
-		first(b, "transBatchB")
-		d.in(dtype.F32, a...)
-		d.in(dtype.F32, b...)
-		d.maybe("alpha", pick(d, 1, 0.5, -2))
+	})
+	generators[contribDomain+"::GatherND"] = func(d *drawer) {
+		d.m.opset = 11 // without batches
+		generators["GatherND"](d)
+	}
+	ms("Pad", tolerance{}, func(d *drawer) {
+		dims := full(d.dims(1, 3))
+		d.in(dtype.F32, dims...)
+		pads := make([]int64, 2*len(dims))
+		for i := range pads {
+			pads[i] = int64(d.between(0, dims[i%len(dims)]-1))
+		}
+		d.ints(pads...)
+		mode := pick(d, "constant", "reflect", "edge")
+		if mode == "constant" && d.chance(0.5) {
+			d.in(dtype.F32, 1)
+		}
+		d.maybe("mode", mode)
 	})
 	activation := func(d *drawer) {
 		name := pick(d, "Relu", "Tanh", "Sigmoid", "LeakyRelu", "Clip", "HardSigmoid")
@@ -91,6 +144,18 @@ func init() {
 		}
 		activation(d)
 	})
+	ms("NhwcConv", sums, func(d *drawer) {
+		d.conv(dtype.F32, dtype.Invalid)
+		d.channelsLast(0, 1)
+	})
+	ms("NhwcFusedConv", sums, func(d *drawer) {
+		d.conv(dtype.F32, dtype.Invalid)
+		if d.chance(0.3) {
+			d.sumOfConv()
+		}
+		d.channelsLast(0, 3)
+		activation(d)
+	})
 	ms("FusedGemm", sums, func(d *drawer) {
 		m, k, n := max(1, d.dim()), max(1, d.dim()), max(1, d.dim())
 		a, b := []int{m, k}, []int{k, n}
@@ -107,13 +172,13 @@ func init() {
 		d.optional(0.7, dtype.F32, d.broadcast([]int{m, n})...)
 		d.maybe("alpha", pick(d, 1, 0.5))
 		d.maybe("beta", pick(d, 1, 0.5))
-		d.attr("activation", pick(d, "Relu", "Tanh", "Sigmoid", "LeakyRelu", "HardSigmoid"))
+		d.attr("activation", pick(d, "Relu", "Tanh", "Sigmoid", "LeakyRelu", "HardSigmoid", "Elu", "Softplus", "Softsign", "ThresholdedRelu"))
 		switch d.n.get("activation") {
-		case "LeakyRelu":
-			d.maybe("activation_alpha", 0.1)
+		case "LeakyRelu", "Elu", "ThresholdedRelu":
+			d.attr("activation_alpha", pick(d, 0.1, 0.5))
 		case "HardSigmoid":
-			d.maybe("activation_alpha", 0.3)
-			d.maybe("activation_beta", 0.4)
+			d.attr("activation_alpha", pick(d, 0.3, 0.2))
+			d.attr("activation_beta", pick(d, 0.4, 0.5))
 		}
 	})
 	ms("Trilu", tolerance{}, func(d *drawer) {
@@ -191,137 +256,6 @@ func init() {
 	contribAttention(ms, sums)
 }
 
-func contribQuantized(ms func(string, tolerance, func(*drawer)), sums, steps tolerance) {
-	byte8 := func(d *drawer) dtype.DType { return pick(d, dtype.U8, dtype.I8) }
-	quantized := func(d *drawer, dt dtype.DType) {
-		d.scale(dtype.F32)
-		d.in(dt)
-	}
-	ms("QuantizeLinear", tolerance{}, func(d *drawer) {
-		dims := d.dims(1, 3)
-		d.in(dtype.F32, dims...)
-		d.quantizedBy(pick(d, dtype.U8, dtype.I8, dtype.I16, dtype.U16), dims)
-	})
-	ms("DequantizeLinear", tolerance{}, func(d *drawer) {
-		dt := pick(d, dtype.U8, dtype.I8, dtype.I16, dtype.U16)
-		dims := d.dims(1, 3)
-		d.in(dt, dims...)
-		d.quantizedBy(dt, dims)
-	})
-	for _, name := range []string{"QLinearAdd", "QLinearMul"} {
-		ms(name, steps, func(d *drawer) {
-			dt, dims := byte8(d), full(d.dims(1, 4))
-			for range 2 {
-				d.in(dt, d.broadcast(dims)...)
-				quantized(d, dt)
-			}
-			quantized(d, dt)
-		})
-	}
-	for _, name := range []string{"QLinearLeakyRelu", "QLinearSigmoid", "QLinearGlobalAveragePool"} {
-		ms(name, steps, func(d *drawer) {
-			dt := byte8(d)
-			d.in(dt, full(d.dims(4, 4))...)
-			quantized(d, dt)
-			quantized(d, dt)
-			if name == "QLinearLeakyRelu" {
-				d.maybe("alpha", pick(d, 0.1, 0.5))
-			}
-			if name == "QLinearGlobalAveragePool" {
-				d.attr("channels_last", d.IntN(2))
-			}
-		})
-	}
-	ms("QLinearConcat", steps, func(d *drawer) {
-		dt, dims := byte8(d), full(d.dims(1, 3))
-		at, axis := d.axis(len(dims))
-		quantized(d, dt)
-		for range d.between(1, 3) {
-			dims = clone(dims)
-			dims[at] = d.between(1, 4)
-			d.in(dt, dims...)
-			quantized(d, dt)
-		}
-		d.attr("axis", axis)
-	})
-	ms("DynamicQuantizeMatMul", sums, func(d *drawer) {
-		m, k, n, dt := d.between(1, 4), d.between(1, 6), d.between(1, 5), byte8(d)
-		d.in(dtype.F32, m, k)
-		d.in(dt, k, n)
-		if d.chance(0.5) {
-			d.scale(dtype.F32, n)
-			d.optional(0.5, dt, n)
-		} else {
-			d.scale(dtype.F32)
-			d.optional(0.5, dt)
-		}
-		d.optional(0.5, dtype.F32, n)
-	})
-	ms("MatMulIntegerToFloat", sums, func(d *drawer) {
-		a, b := d.product()
-		if len(a) == 1 || len(b) == 1 {
-			a, b = []int{2, 3}, []int{3, 4}
-		}
-		ta, tb, n := byte8(d), byte8(d), b[len(b)-1]
-		d.in(ta, a...)
-		d.in(tb, b...)
-		d.scale(dtype.F32)
-		each := []int{}
-		if len(b) == 2 && d.chance(0.4) {
-			each = []int{n}
-		}
-		d.scale(dtype.F32, each...)
-		d.optional(0.6, ta)
-		d.optional(0.6, tb, each...)
-		d.optional(0.5, dtype.F32, n)
-	})
-	ms("MatMulNBits", tolerance{64, 256, 0, "sums in another order"}, func(d *drawer) {
-		block, n, bits := pick(d, 16, 32), d.between(1, 5), pick(d, 2, 4, 4, 8, 8)
-		k := block*d.between(1, 3) - pick(d, 0, 0, 5, 6, 8)
-		blocks := (k + block - 1) / block
-		packed := func(n int) []byte {
-			data := make([]byte, n)
-			for i := range data {
-				data[i] = byte(d.IntN(256))
-			}
-			return data
-		}
-		d.in(dtype.F32, append(d.dims(1, 2), k)...)
-		d.operand(d.value(dtype.U8, []int{n, blocks, block * bits / 8}, packed(n*blocks*block*bits/8), true))
-		each := pick(d, []int{n * blocks}, []int{n, blocks})
-		d.operand(d.value(dtype.F32, each, d.data(dtype.F32, n*blocks), true))
-		switch row := (blocks*bits + 7) / 8; {
-		case d.chance(0.3):
-			d.skip()
-		case bits < 8 && d.chance(0.4):
-			d.operand(d.value(dtype.F32, each, d.data(dtype.F32, n*blocks), d.chance(0.5)))
-		default:
-			d.operand(d.value(dtype.U8, pick(d, []int{n * row}, []int{n, row}), packed(n*row), true))
-		}
-		d.skip()
-		d.optional(0.3, dtype.F32, n)
-		d.maybe("accuracy_level", pick(d, 0, 1))
-		d.attr("K", k)
-		d.attr("N", n)
-		d.attr("bits", bits)
-		d.attr("block_size", block)
-	})
-}
-
-// quantizedBy adds a scale and a zero point, or one for each place on an axis.
-func (d *drawer) quantizedBy(dt dtype.DType, dims []int) {
-	each := []int{}
-	if d.chance(0.5) {
-		at, axis := d.axis(len(dims))
-		each = []int{dims[at]}
-		if axis != 1 || d.chance(0.5) {
-			d.attr("axis", axis)
-		}
-	}
-	d.scale(dtype.F32, each...)
-	d.in(dt, each...)
-}
-
 // sumOfConv adds the operand that is added to a convolution: it has the sizes
 // of the result.
 func (d *drawer) sumOfConv() {
@@ -348,4 +282,13 @@ func (d *drawer) sumOfConv() {
 		out = append(out, max(size, 0))
 	}
 	d.in(dtype.F32, out...)
+}
+
+// channelsLast makes the channels of operands their last axis.
+func (d *drawer) channelsLast(operands ...int) {
+	for _, i := range operands {
+		if x := d.m.operand(i); x != nil {
+			x.dims = append(append([]int{x.dims[0]}, x.dims[2:]...), x.dims[1])
+		}
+	}
 }

@@ -45,6 +45,7 @@ func python(t *testing.T, module string) string {
 type reference struct {
 	python string
 	script string // in testdata; "": that of ONNX Runtime
+	args   []string
 	cmd    *exec.Cmd
 	in     io.WriteCloser
 	out    *bufio.Reader
@@ -59,7 +60,7 @@ func (r *refused) Error() string { return r.text }
 const answerTime = 20 * time.Second
 
 func (r *reference) start() error {
-	r.cmd = exec.Command(r.python, filepath.Join("testdata", cmp.Or(r.script, "reference.py")))
+	r.cmd = exec.Command(r.python, append([]string{filepath.Join("testdata", cmp.Or(r.script, "reference.py"))}, r.args...)...)
 	r.cmd.Env = append(os.Environ(), "ALLOW_RELEASED_ONNX_OPSET_ONLY=0", "OMP_NUM_THREADS=1")
 	var err error
 	if r.in, err = r.cmd.StdinPipe(); err != nil {

@@ -11,7 +11,15 @@ var generators = map[string]func(*drawer){}
 
 // never are operators that ONNX Runtime knows and does not run in any form that
 // Tenure has.
-var never = map[string]bool{"SequenceMap": true, "SwiGLU": true, contribDomain + "::BiasAdd": true}
+var never = map[string]bool{"SequenceMap": true, "SwiGLU": true, contribDomain + "::BiasAdd": true, contribDomain + "::BiasSoftmax": true,
+	contribDomain + "::BiasSplitGelu": true, contribDomain + "::GatedRelativePositionBias": true, contribDomain + "::GemmFastGelu": true,
+	contribDomain + "::GroupNorm": true, contribDomain + "::SkipGroupNorm": true, contribDomain + "::NhwcConv": true,
+	contribDomain + "::NhwcFusedConv": true, contribDomain + "::QLinearReduceMean": true, "Scale": true}
+
+// random are operators whose results ONNX Runtime draws otherwise: TestRandom
+// of package acceptance compares their distributions.
+var random = map[string]bool{"RandomNormal": true, "RandomNormalLike": true, "RandomUniform": true, "RandomUniformLike": true, "Bernoulli": true,
+	"Multinomial": true}
 
 // wild are operators that take any numbers: no sums and products of them, or
 // those of two alone.

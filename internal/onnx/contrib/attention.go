@@ -12,6 +12,8 @@ var attentionTable = map[string]lift.Operator{
 	"RotaryEmbedding":    lift.Lifted(1, liftRotary),
 	"MultiHeadAttention": lift.Lifted(1, liftMultiHead),
 	"Attention":          lift.Lifted(1, liftAttention),
+
+	"GatedRelativePositionBias": lift.Lifted(1, liftGatedBias),
 }
 
 // liftRotary orders the operands as ONNX does, so that every token has a
@@ -242,9 +244,7 @@ func split(n *lift.Node, x *ir.Value, axis int64, sizes ...int64) []*ir.Value {
 func liftAttention(n *lift.Node) {
 	a := readAttention(n)
 	sizes := lift.TakeOr(n, "qkv_hidden_sizes", []int64(nil))
-	if lift.TakeOr(n, "do_rotary", int64(0)) != 0 || lift.TakeOr(n, "past_present_share_buffer", int64(0)) != 0 {
-		n.Unsupported("do_rotary or past_present_share_buffer 1")
-	}
+	refuseSharedPast(n)
 	n.Ignore("rotary_embedding_dim")
 	n.NoMoreAttrs()
 	if !n.Operands(2, 7) {
@@ -270,10 +270,23 @@ func liftAttention(n *lift.Node) {
 		n.Fail("qkv_hidden_sizes: got %v, want three that are %d together", sizes, all)
 		return
 	}
-	product := n.Add(n.Call("matmul", n.Args[:2]), n.Arg(2))
+	a.mask, a.bias = n.Arg(3), n.Arg(5)
+	attendPacked(n, a, n.Add(n.Call("matmul", n.Args[:2]), n.Arg(2)), sizes, n.Arg(4))
+}
+
+// refuseSharedPast refuses attributes that say how other devices keep keys.
+func refuseSharedPast(n *lift.Node) {
+	if lift.TakeOr(n, "do_rotary", int64(0)) != 0 || lift.TakeOr(n, "past_present_share_buffer", int64(0)) != 0 {
+		n.Unsupported("do_rotary or past_present_share_buffer 1")
+	}
+}
+
+// attendPacked ends the node with the attention over a product that has q, k
+// and v of these sizes side by side.
+func attendPacked(n *lift.Node, a *attention, product *ir.Value, sizes []int64, past *ir.Value) {
 	parts := split(n, product, -1, sizes...)
-	a.q, a.k, a.v, a.mask, a.bias = parts[0], parts[1], parts[2], n.Arg(3), n.Arg(5)
-	if past := n.Arg(4); past != nil {
+	a.q, a.k, a.v = parts[0], parts[1], parts[2]
+	if past != nil {
 		pasts := split(n, past, 0, 1, 1)
 		a.pastK, a.pastV = squeezed(n, pasts[0]), squeezed(n, pasts[1])
 	}

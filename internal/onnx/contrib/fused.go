@@ -13,17 +13,24 @@ var fusedTable = map[string]lift.Operator{
 	"BiasGelu":  lift.Lifted(1, func(n *lift.Node) { gelu(n, "none") }),
 	"FastGelu":  lift.Lifted(1, func(n *lift.Node) { gelu(n, "tanh") }),
 	"QuickGelu": lift.Lifted(1, liftQuickGelu),
-	"BiasAdd":   lift.Lifted(1, liftBiasAdd),
 
-	"FusedMatMul": lift.Lifted(1, liftFusedMatMul),
-	"FusedConv":   lift.Lifted(1, liftFusedConv),
-	"FusedGemm":   lift.Lifted(1, liftFusedGemm),
-	"Trilu":       lift.Lifted(1, liftAsStandard),
+	"FusedMatMul":     lift.Lifted(1, liftFusedMatMul),
+	"TransposeMatMul": lift.Lifted(1, liftFusedMatMul), // an older name
+	"GemmFastGelu":    lift.Lifted(1, liftGemmFastGelu),
+	"FusedConv":       lift.Lifted(1, liftFusedConv),
+	"FusedGemm":       lift.Lifted(1, liftFusedGemm),
+	"BiasSoftmax":     lift.Lifted(1, liftBiasSoftmax),
+	"CDist":           lift.Lifted(1, liftCDist),
+
+	"Trilu":      lift.Lifted(1, liftAsStandard),
+	"GatherND":   lift.Lifted(1, liftAsStandard),
+	"Pad":        lift.Lifted(1, liftAsStandard),
+	"ExpandDims": lift.Lifted(1, liftExpandDims),
+	"Range":      lift.Lifted(1, liftRange),
 
 	"SimplifiedLayerNormalization":     lift.Lifted(1, standard.LiftSimplifiedNorm),
 	"SkipLayerNormalization":           lift.Lifted(1, liftSkipNorm),
 	"SkipSimplifiedLayerNormalization": lift.Lifted(1, liftSkipNorm),
-	"EmbedLayerNormalization":          lift.Lifted(1, liftEmbedNorm),
 }
 
 // liftAsStandard is an operator that ONNX has under the same name.
@@ -41,14 +48,6 @@ func liftQuickGelu(n *lift.Node) {
 	alpha := lift.TakeOr(n, "alpha", float32(1.702))
 	n.NoMoreAttrs()
 	n.Finish("swish", n.Args, op.Attr{Name: "alpha", Value: float64(alpha)})
-}
-
-// liftBiasAdd is x + bias + skip.
-func liftBiasAdd(n *lift.Node) {
-	n.NoMoreAttrs()
-	if n.Operands(3, 3) {
-		n.Finish("add", []*ir.Value{n.Add(n.Args[0], n.Args[1]), n.Args[2]})
-	}
 }
 
 // liftFusedMatMul is alpha * a * b, with the matrices transposed first, and
@@ -99,49 +98,13 @@ func transposed(n *lift.Node, i int, last, first bool) *ir.Value {
 	return n.Call("transpose", []*ir.Value{n.Args[i]}, lift.IntsAttr("perm", perm))
 }
 
-// activate applies the activation that an attribute names.
-func activate(n *lift.Node, x *ir.Value) *ir.Value {
-	name := lift.TakeOr(n, "activation", "")
-	params := lift.TakeOr(n, "activation_params", []float32(nil))
-	parameter := func(i int, absent float32) op.Attr {
-		if i < len(params) {
-			absent = params[i]
-		}
-		return op.Attr{Name: []string{"alpha", "beta"}[i], Value: float64(absent)}
-	}
-	switch name {
-	case "":
-		return x
-	case "Relu", "Tanh", "Sigmoid":
-		return n.Call(n.Registry.LookupONNX(name).Name, []*ir.Value{x})
-	case "LeakyRelu":
-		return n.Call("leaky_relu", []*ir.Value{x}, parameter(0, 0.01))
-	case "HardSigmoid":
-		return n.Call("hard_sigmoid", []*ir.Value{x}, parameter(0, 0.2), parameter(1, 0.5))
-	case "Clip":
-		if len(params) == 2 && x != nil {
-			dt := x.Type.DType
-			return n.Call("clip", []*ir.Value{x, n.Scalar(dt, float64(params[0])), n.Scalar(dt, float64(params[1]))})
-		}
-	}
-	n.Unsupported("activation %q with %d parameters", name, len(params))
-	return x
-}
-
 // liftFusedConv is activation(conv(x, w) + bias + residual).
 func liftFusedConv(n *lift.Node) {
 	if !n.Operands(2, 4) {
 		return
 	}
-	def := n.Def("conv")
-	var attrs []op.Attr
-	for _, name := range []string{"auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"} {
-		if v, ok := n.TakeAny(name); ok {
-			attrs = append(attrs, op.Attr{Name: name, Value: v})
-		}
-	}
-	y := n.Add(n.Call(def.Name, []*ir.Value{n.Args[0], n.Args[1], n.Arg(2)}, attrs...), n.Arg(3))
-	y = activate(n, y)
+	y := n.Add(n.Call("conv", []*ir.Value{n.Args[0], n.Args[1], n.Arg(2)}, taken(n, convAttrs...)...), n.Arg(3))
+	y = activateByList(n, y)
 	n.NoMoreAttrs()
 	n.Finish("identity", []*ir.Value{y})
 }
@@ -155,13 +118,7 @@ func liftFusedGemm(n *lift.Node) {
 		{Name: "alpha", Value: float64(lift.TakeOr(n, "alpha", float32(1)))}, {Name: "beta", Value: float64(lift.TakeOr(n, "beta", float32(1)))},
 		lift.IntAttr("transA", lift.TakeOr(n, "transA", int64(0))), lift.IntAttr("transB", lift.TakeOr(n, "transB", int64(0))),
 	}
-	y := n.Call("gemm", n.Args, attrs...)
-	for i, name := range []string{"activation_alpha", "activation_beta"} {
-		if _, ok := lift.Take[float32](n, name); ok {
-			n.Unsupported("activation parameter %d", i)
-		}
-	}
-	y = activate(n, y)
+	y := activateByName(n, n.Call("gemm", n.Args, attrs...))
 	n.NoMoreAttrs()
 	n.Finish("identity", []*ir.Value{y})
 }
@@ -192,43 +149,68 @@ func liftSkipNorm(n *lift.Node) {
 	n.Output(0, "layer_normalization", []*ir.Value{sum, scale, beta}, epsilon)
 }
 
-// liftEmbedNorm normalises the sum of the embeddings of words, positions and
-// segments. Output 1 says how many ones a mask has per sample.
-func liftEmbedNorm(n *lift.Node) {
-	epsilon := op.Attr{Name: "epsilon", Value: float64(lift.TakeOr(n, "epsilon", float32(1e-12)))}
-	n.Ignore("mask_index_type")
+// liftGemmFastGelu is gelu(x * w + bias).
+func liftGemmFastGelu(n *lift.Node) {
 	n.NoMoreAttrs()
-	if !n.Operands(1, 9) {
+	if n.Operands(2, 3) {
+		y := n.Add(n.Call("matmul", n.Args[:2]), n.Arg(2))
+		n.Finish("gelu", []*ir.Value{y}, op.Attr{Name: "approximate", Value: "tanh"})
+	}
+}
+
+// liftBiasSoftmax is a softmax of x + bias over all axes from one on.
+// Broadcasting is that of an addition whatever is_inner_broadcast says.
+func liftBiasSoftmax(n *lift.Node) {
+	axis := lift.TakeOr(n, "axis", int64(1))
+	n.Ignore("is_inner_broadcast")
+	n.NoMoreAttrs()
+	if n.Operands(2, 2) {
+		n.Finish("identity", []*ir.Value{softmaxFrom(n, n.Add(n.Args[0], n.Args[1]), axis)})
+	}
+}
+
+// liftCDist are the distances of the rows of two matrices, by their squares
+// and a product.
+func liftCDist(n *lift.Node) {
+	metric := lift.TakeOr(n, "metric", "sqeuclidean")
+	n.NoMoreAttrs()
+	if metric != "sqeuclidean" && metric != "euclidean" {
+		n.Unsupported("metric %q", metric)
+	}
+	if !n.Operands(2, 2) {
 		return
 	}
-	if n.Arg(2) == nil || n.Arg(3) == nil {
-		n.Fail("operand 2 or 3 is absent, want a value")
+	dt := n.Args[0].Type.DType
+	squares := func(x *ir.Value, keep int64) *ir.Value {
+		return n.Call("reduce_sum_square", []*ir.Value{x, n.Ints([]int64{1})}, lift.IntAttr("keepdims", keep))
+	}
+	product := n.Call("gemm", n.Args, lift.IntAttr("transB", 1), op.Attr{Name: "alpha", Value: -2.0})
+	y := n.Add(n.Add(product, squares(n.Args[0], 1)), squares(n.Args[1], 0))
+	y = n.WithNumber("max", y, 0, dt) // a rounding error may be below
+	if metric == "euclidean" {
+		y = n.Call("sqrt", []*ir.Value{y})
+	}
+	n.Finish("identity", []*ir.Value{y})
+}
+
+// liftExpandDims adds an axis of size 1 where a scalar says.
+func liftExpandDims(n *lift.Node) {
+	n.NoMoreAttrs()
+	if n.Operands(2, 2) {
+		axis := n.Call("cast", []*ir.Value{n.Args[1]}, op.Attr{Name: "to", Value: dtype.I64})
+		n.Finish("unsqueeze", []*ir.Value{n.Args[0], n.Call("reshape", []*ir.Value{axis, n.Ints([]int64{1})})})
+	}
+}
+
+// liftRange has a step of 1 where none is given.
+func liftRange(n *lift.Node) {
+	n.NoMoreAttrs()
+	if !n.Operands(2, 3) {
 		return
 	}
-	ids, segments, words, places, segmentTable := n.Args[0], n.Arg(1), n.Arg(2), n.Arg(3), n.Arg(4)
-	gamma, beta, positions := n.Arg(5), n.Arg(6), n.Arg(8)
-	if gamma == nil || beta == nil || segments != nil && segmentTable == nil {
-		n.Fail("operand 4, 5 or 6 is absent, want a value")
-		return
+	step := n.Arg(2)
+	if step == nil {
+		step = n.Scalar(n.Args[0].Type.DType, 1)
 	}
-	sum := n.Call("gather", []*ir.Value{words, ids})
-	if positions != nil {
-		sum = n.Add(sum, n.Call("gather", []*ir.Value{places, positions}))
-	} else {
-		length := n.Call("squeeze", []*ir.Value{n.Call("shape", []*ir.Value{ids}, lift.IntAttr("start", 1), lift.IntAttr("end", 2))})
-		order := n.Call("range", []*ir.Value{n.Scalar(dtype.I64, 0), length, n.Scalar(dtype.I64, 1)})
-		sum = n.Add(sum, n.Call("gather", []*ir.Value{places, order}))
-	}
-	if segments != nil {
-		sum = n.Add(sum, n.Call("gather", []*ir.Value{segmentTable, segments}))
-	}
-	n.Output(2, "identity", []*ir.Value{sum})
-	if mask := n.Arg(7); mask != nil && n.Wanted(1) {
-		ones := n.Call("cast", []*ir.Value{n.WithNumber("equal", mask, 1, mask.Type.DType)}, op.Attr{Name: "to", Value: dtype.I32})
-		n.Output(1, "reduce_sum", []*ir.Value{ones, n.Ints([]int64{1})}, lift.IntAttr("keepdims", 0))
-	} else if n.Wanted(1) {
-		batch := n.Call("shape", []*ir.Value{ids}, lift.IntAttr("end", 1))
-		n.Output(1, "constant_of_shape", []*ir.Value{batch}, op.Attr{Name: "dtype", Value: dtype.I32})
-	}
-	n.Output(0, "layer_normalization", []*ir.Value{sum, gamma, beta}, epsilon)
+	n.Finish("range", []*ir.Value{n.Args[0], n.Args[1], step})
 }

@@ -34,8 +34,8 @@ func liftMatMulNBits(n *lift.Node) {
 		return
 	}
 	w.dt = map[int64]dtype.DType{2: dtype.U2, 4: dtype.U4, 8: dtype.U8}[w.bits]
-	if w.dt == dtype.Invalid || n.Arg(4) != nil {
-		n.Unsupported("bits %d, or groups by index", w.bits)
+	if w.dt == dtype.Invalid {
+		n.Unsupported("bits %d", w.bits)
 		return
 	}
 	const most = 1 << 40
@@ -46,9 +46,12 @@ func liftMatMulNBits(n *lift.Node) {
 	w.blocks = (w.k + w.block - 1) / w.block
 	w.scale = n.Call("reshape", []*ir.Value{n.Args[2], n.Ints([]int64{w.rows, w.blocks})})
 	zero := n.Arg(3)
-	if zero == nil || zero.Type.DType == dtype.U8 {
+	switch {
+	case n.Arg(4) != nil:
+		scaleGroups(n, w, zero)
+	case zero == nil || zero.Type.DType == dtype.U8:
 		dequantizeBlocks(n, w, zero)
-	} else {
+	default:
 		scaleBlocks(n, w, zero)
 	}
 	b := n.Call("transpose", []*ir.Value{w.out})
@@ -63,18 +66,49 @@ func liftMatMulNBits(n *lift.Node) {
 // bits: in bytes too, where each row begins a byte, or the middle.
 func dequantizeBlocks(n *lift.Node, w *nbits, zero *ir.Value) {
 	weights := bitRows(n, w, 1, w.blocks*w.block, w.k)
+	zero = zeroRows(n, w, zero)
+	w.out = n.Call("dequantize_linear", []*ir.Value{weights, w.scale, zero}, lift.IntAttr("axis", 1), lift.IntAttr("block_size", w.block))
+}
+
+// zeroRows are the zeros of the blocks, [rows, blocks], in as many bits as the
+// weights have.
+func zeroRows(n *lift.Node, w *nbits, zero *ir.Value) *ir.Value {
 	if zero != nil {
 		perByte := 8 / w.bits
-		zero = bitRows(n, w, 3, (w.blocks+perByte-1)/perByte*perByte, w.blocks)
-	} else if n.Err == nil { // so that there are no more zeros than bytes of weights
-		count := w.rows * w.blocks * w.bits
-		middle := bytes.Repeat([]byte{map[int64]byte{2: 0xaa, 4: 0x88, 8: 0x80}[w.bits]}, int((count+7)/8))
-		if rest := count % 8; rest != 0 {
-			middle[len(middle)-1] &= 1<<rest - 1
-		}
-		zero = n.Weight(n.Fresh(n.Name+".zeros"), op.Type{DType: w.dt, Shape: shape.MustOf(int(w.rows), int(w.blocks))}, middle)
+		return bitRows(n, w, 3, (w.blocks+perByte-1)/perByte*perByte, w.blocks)
 	}
-	w.out = n.Call("dequantize_linear", []*ir.Value{weights, w.scale, zero}, lift.IntAttr("axis", 1), lift.IntAttr("block_size", w.block))
+	if n.Err != nil { // otherwise there are no more zeros than bytes of weights
+		return nil
+	}
+	count := w.rows * w.blocks * w.bits
+	middle := bytes.Repeat([]byte{map[int64]byte{2: 0xaa, 4: 0x88, 8: 0x80}[w.bits]}, int((count+7)/8))
+	if rest := count % 8; rest != 0 {
+		middle[len(middle)-1] &= 1<<rest - 1
+	}
+	return n.Weight(n.Fresh(n.Name+".zeros"), op.Type{DType: w.dt, Shape: shape.MustOf(int(w.rows), int(w.blocks))}, middle)
+}
+
+// scaleGroups makes the numbers of weights each of whose columns says which
+// block's scale and zero it has.
+func scaleGroups(n *lift.Node, w *nbits, zero *ir.Value) {
+	groups := n.Arg(4)
+	if sh := groups.Type.Shape; sh == nil || !sh.IsStatic() || sh.Rank() != 1 || int64(sh.Size(0)) != w.k && int64(sh.Size(0)) != w.blocks*w.block {
+		n.Fail("operand 4: got %s, want the groups of %d columns: %w", groups.Type, w.k, shape.ErrShape)
+		return
+	}
+	one := n.Ints([]int64{1})
+	groups = n.Call("slice", []*ir.Value{groups, n.Ints([]int64{0}), n.Ints([]int64{w.k}), n.Ints([]int64{0}), one})
+	each := func(x *ir.Value) *ir.Value {
+		return n.Call("gather", []*ir.Value{x, groups}, lift.IntAttr("axis", 1))
+	}
+	to := op.Attr{Name: "to", Value: n.Args[2].Type.DType}
+	if zero == nil || zero.Type.DType == dtype.U8 {
+		zero = n.Call("cast", []*ir.Value{zeroRows(n, w, zero)}, to)
+	} else {
+		zero = n.Call("reshape", []*ir.Value{zero, n.Ints([]int64{w.rows, w.blocks})})
+	}
+	weights := n.Call("cast", []*ir.Value{bitRows(n, w, 1, w.blocks*w.block, w.k)}, to)
+	w.out = n.Call("mul", []*ir.Value{n.Call("sub", []*ir.Value{weights, each(zero)}), each(w.scale)})
 }
 
 // scaleBlocks makes the numbers of the weights, whose zeros are floats.

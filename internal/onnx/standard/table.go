@@ -9,7 +9,7 @@ import (
 func Table() map[string]lift.Operator {
 	all := lift.Merge(
 		Functions(elementwise.Functions(), elementwise.Binaries()), elementwiseTable, reduceTable, normTable, convTable, poolingTable, linearTable, quantizeTable, attentionTable, recurrentTable, selectionTable,
-		shapeTable, indexingTable, resizeTable, constantTable, controlTable, filterTable, loopTable, sequenceTable, einsumTable, signalTable, gatedTable, stringTable,
+		shapeTable, indexingTable, resizeTable, constantTable, controlTable, filterTable, loopTable, sequenceTable, einsumTable, signalTable, gatedTable, stringTable, experimentalTable,
 	)
 	edit := func(name string, change func(o *lift.Operator)) {
 		o := all[name]
@@ -23,6 +23,7 @@ func Table() map[string]lift.Operator {
 	for name := range stringTable {
 		edit(name, func(o *lift.Operator) { o.Text, o.TextOnly = o.Lift, true })
 	}
+	edit("ThresholdedRelu", func(o *lift.Operator) { o.From = 0 }) // ONNX has it from opset 10 on, ONNX Runtime in older ones too
 	edit("Identity", func(o *lift.Operator) { o.Lists = true })
 	for name := range sequenceTable {
 		edit(name, func(o *lift.Operator) { o.Lists = true })

@@ -64,7 +64,7 @@ type Attribute struct {
 }
 
 // OtherKind is the value of an attribute of a kind that no supported operator
-// has, such as a type or a list of graphs.
+// has, such as a list of graphs.
 type OtherKind string
 
 // Tensor is a TensorProto as encoded. It keeps the message instead of lists of

@@ -1,4 +1,4 @@
-"""Runs models with ONNX Runtime. Reads requests on standard input and answers on standard output, numbers little endian.
+"""Runs models with ONNX Runtime, without its optimiser unless an argument "optimised" is given. Reads requests on standard input and answers on standard output, numbers little endian.
 
 request: u32 length of the model, the model, u32 number of inputs, inputs
 tensor:  u32 length of the name, the name, u32 element type, u32 rank, u64 sizes, u64 length of the data, the data (of strings, each behind
@@ -146,7 +146,8 @@ def main():
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.log_severity_level = 4
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    if "optimised" not in sys.argv:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     reader = Reader(sys.stdin.buffer)
     sessions = Sessions(options)
     while True:
