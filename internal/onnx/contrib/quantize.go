@@ -53,8 +53,8 @@ func float(n *lift.Node, i int) *ir.Value {
 	return n.Call("cast", []*ir.Value{n.Args[i]}, op.Attr{Name: "to", Value: dtype.F32})
 }
 
-// liftQLinearAdd is a * aScale/scale + b * bScale/scale + the rest, in which the
-// zeros are.
+// liftQLinearAdd is a * aScale/scale + b * bScale/scale + the rest, in which
+// the zeros are.
 func liftQLinearAdd(n *lift.Node) {
 	if !binaryOperands(n) {
 		return
