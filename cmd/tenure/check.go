@@ -110,7 +110,7 @@ func readPlan(in io.Reader, path string) (*plan.Plan, *plan.Range, error) {
 	return p, r, nil
 }
 
-// mostPlanBytes bounds what is read: a document of 3,000 steps takes a megabyte.
+// mostPlanBytes bounds the document that is read: 3,000 steps take a megabyte.
 const mostPlanBytes = 1 << 30
 
 // isRange reports whether the first field of a document is that of a promise
