@@ -16,6 +16,9 @@
 // each is loaded once and runs at its own sizes and at others, in mixed order,
 // so that instances of structures are compared too.
 //
+// TestEstimators compares estimators of scikit-learn, LightGBM and XGBoost that
+// skl2onnx and onnxmltools have converted.
+//
 //	go test ./internal/ortdiff                          # some models of every operator
 //	go test ./internal/ortdiff -models 5000 -v          # more of them
 //	go test ./internal/ortdiff -models 5000 -run TestOperators/Resize -from 17
