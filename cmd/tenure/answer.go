@@ -18,8 +18,12 @@ import (
 
 // answer is the result of a run, printed as text or as JSON.
 type answer struct {
-	infos    []tenure.Info
-	out      tenure.Outputs
+	out      tenure.Outputs // of the run
+	infos    []tenure.Info  // what is printed: tensors, and elements of sequences
+	shown    tenure.Outputs // of these
+	views    tenure.Sequence
+	from     []int    // by place in infos: the file's output
+	empty    []string // outputs of which there is nothing to print
 	plan     *plan.Plan
 	promised string // what the plan's figures are for, "" for the sizes of the run
 	took     time.Duration
@@ -27,7 +31,8 @@ type answer struct {
 	measured int64
 	shared   int64           // bytes of weights
 	compared []comparison    // nil unless asked for
-	files    []string        // nil unless the outputs were saved
+	files    []string        // by place in infos; nil unless the outputs were saved
+	saved    []string        // all files
 	profile  *tenure.Profile // nil unless asked for
 	trace    string          // the file in which it was saved, "" for none
 }
@@ -40,12 +45,15 @@ func (a *answer) print(w io.Writer, profile bool) error {
 	for _, info := range a.infos {
 		fmt.Fprintf(&b, "%s: ", info.Name)
 		if info.Text {
-			printText(&b, a.out[info.Name])
+			printText(&b, a.shown[info.Name])
 			continue
 		}
-		printTensor(&b, a.out[info.Name], a.top)
+		printTensor(&b, a.shown[info.Name], a.top)
 	}
-	for _, file := range a.files {
+	for _, text := range a.empty {
+		fmt.Fprintln(&b, text)
+	}
+	for _, file := range a.saved {
 		fmt.Fprintf(&b, "saved %s\n", file)
 	}
 	if a.trace != "" {
@@ -240,7 +248,7 @@ func (a *answer) json(profile bool) answerJSON {
 		}
 	}
 	for i, info := range a.infos {
-		x := a.out[info.Name]
+		x := a.shown[info.Name]
 		o := outputJSON{Name: info.Name}
 		o.DType, o.Shape = typeOf(info, x)
 		if info.Text {

@@ -22,7 +22,15 @@ type comparison struct {
 // compareAll compares the outputs with output_0.pb, ... beside the inputs.
 func (f *runFlags) compareAll(m *tenure.Model, out tenure.Outputs) ([]comparison, error) {
 	var all []comparison
-	for i, info := range m.Outputs() {
+	for i, info := range inFile(m.Outputs()) {
+		if info.Of != nil {
+			c, err := f.compareValue(i, info.Of, out)
+			if err != nil {
+				return nil, fmt.Errorf("output %q: %w", info.Name, err)
+			}
+			all = append(all, c)
+			continue
+		}
 		want, _, err := tenure.ReadTensor(filepath.Join(f.inputsFrom, fmt.Sprintf("output_%d.pb", i)))
 		if err != nil {
 			return nil, fmt.Errorf("output %q: %w", info.Name, err)

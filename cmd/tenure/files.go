@@ -23,26 +23,46 @@ func makeFolder(path string) error {
 	return nil
 }
 
-// save writes every output into the folder and returns the files.
-func save(folder, format string, infos []tenure.Info, out tenure.Outputs) ([]string, error) {
-	files := make([]string, len(infos))
-	for i, name := range fileNames(infos) {
-		x := out[infos[i].Name]
-		array, proto := npy.Write, tenure.WriteTensor
-		if infos[i].Text {
-			array, proto = npy.WriteStrings, tenure.WriteStrings
+// save writes every output into the folder: a file for each tensor and each
+// element of a sequence, or one for each output that the model declares.
+func (a *answer) save(folder, format string, m *tenure.Model) error {
+	a.files = make([]string, len(a.infos))
+	if format == "npy" {
+		for i, name := range fileNames(a.infos) {
+			x, array := a.shown[a.infos[i].Name], npy.Write
+			if a.infos[i].Text {
+				array = npy.WriteStrings
+			}
+			a.files[i] = filepath.Join(folder, name+".npy")
+			if err := wholefile.Write(a.files[i], func(w io.Writer) error { return array(w, x) }); err != nil {
+				return err
+			}
 		}
-		write := func(w io.Writer) error { return array(w, x) }
-		files[i] = filepath.Join(folder, name+".npy")
-		if format == "pb" {
-			write = func(w io.Writer) error { return proto(w, infos[i].Name, x) }
-			files[i] = filepath.Join(folder, fmt.Sprintf("output_%d.pb", i))
-		}
-		if err := wholefile.Write(files[i], write); err != nil {
-			return nil, err
-		}
+		a.saved = a.files
+		return nil
 	}
-	return files, nil
+	for i, info := range inFile(m.Outputs()) {
+		file := filepath.Join(folder, fmt.Sprintf("output_%d.pb", i))
+		if err := wholefile.Write(file, func(w io.Writer) error { return a.writeProto(w, info) }); err != nil {
+			return err
+		}
+		a.saved = append(a.saved, file)
+	}
+	for i, k := range a.from {
+		a.files[i] = a.saved[k]
+	}
+	return nil
+}
+
+// writeProto writes an output as a message of ONNX.
+func (a *answer) writeProto(w io.Writer, info tenure.Info) error {
+	switch {
+	case info.Of != nil:
+		return tenure.WriteValue(w, info.Of, a.out)
+	case info.Text:
+		return tenure.WriteStrings(w, info.Name, a.out[info.Name])
+	}
+	return tenure.WriteTensor(w, info.Name, a.out[info.Name])
 }
 
 // maxName keeps file names, with their endings, within what file systems take.

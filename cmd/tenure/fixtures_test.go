@@ -10,8 +10,10 @@ import (
 	"image/png"
 	"io"
 	"path/filepath"
+	"testing"
 
 	"github.com/tenure-go/tenure"
+	"github.com/tenure-go/tenure/internal/onnx/wire/wiretest"
 	"github.com/tenure-go/tenure/internal/wholefile"
 	"github.com/tenure-go/tenure/tensor"
 	"github.com/tenure-go/tenure/tensor/npy"
@@ -35,6 +37,8 @@ func writeFixtures(dir string) error {
 		func() (*tensor.Tensor, error) { return tensor.Of([]int64{2, 3}, 2) },
 		func() (*tensor.Tensor, error) { return tensor.OfStrings([]string{"Hello", "the", "Größe"}, 3) },
 		func() (*tensor.Tensor, error) { return tensor.Of(make([]float32, 256), 4, 1, 8, 8) },
+		func() (*tensor.Tensor, error) { return tensor.Of([]int64{7, 6}, 2) },
+		func() (*tensor.Tensor, error) { return tensor.Of([]float32{0.5, 9}, 2) },
 	)
 	if err != nil {
 		return err
@@ -54,6 +58,7 @@ func writeFixtures(dir string) error {
 	var errs []error
 	for name, write := range map[string]func(io.Writer) error{
 		"x.npy":       array(one),
+		"six.npy":     array(six),
 		"f64.npy":     array(double),
 		"cube.npy":    array(cube),
 		"large.npy":   array(large),
@@ -70,14 +75,42 @@ func writeFixtures(dir string) error {
 		"escape.onnx": writeModel([]testNode{{"Neg", []string{"x\x1b[31m"}, []string{"y\x1b[31m"}, 0}},
 			[]port{{"x\x1b[31m", elemF32, []any{1}}}, []port{{"y\x1b[31m", elemF32, []any{1}}}),
 		"decoder.onnx": decoder,
-		"loose.onnx":   loose,
-		"u8.onnx":      castModel(elemU8, 1, 1, 1, 1),
+		"lists.onnx": textModel(`
+			opset 18
+			opset "ai.onnx.ml" 3
+			input s sequence(f32[n])
+			input o optional(f32[n])
+			input m map(i64, f32)
+			t = SequenceErase(s)
+			fixed = SequenceConstruct(v, v)
+			p = Identity(o)
+			v = "ai.onnx.ml"::DictVectorizer(m) {int64_vocabulary = [5, 7]}
+			classes = "ai.onnx.ml"::ZipMap(v) {classlabels_strings = ["cat", "dog"]}
+			output t sequence(f32[n])
+			output fixed sequence(f32[1,2])
+			output p optional(f32[n])
+			output classes sequence(map(string, f32))`),
+		"wrong.pb": func(w io.Writer) error { return tenure.WriteTensor(w, "s", sizes) },
+		"map.pb": func(w io.Writer) error {
+			m := tenure.Outputs{"m.keys": tensors[9], "m.values": tensors[10]}
+			return tenure.WriteValue(w, &tenure.Composite{Name: "m", Kind: tenure.KindMap}, m)
+		},
+		"loose.onnx": loose,
+		"u8.onnx":    castModel(elemU8, 1, 1, 1, 1),
 		"sizes.onnx": writeModel([]testNode{{"Neg", []string{"n"}, []string{"a"}, 0}, {"Neg", []string{"m"}, []string{"b"}, 0}},
 			[]port{{"n", elemF32, []any{"n"}}, {"m", elemF32, []any{"n", 2}}}, []port{{"a", elemF32, []any{"n"}}, {"b", elemF32, []any{"n", 2}}}),
 	} {
 		errs = append(errs, wholefile.Write(filepath.Join(dir, name), write))
 	}
 	return errors.Join(errs...)
+}
+
+// textModel writes the model that a text describes.
+func textModel(text string) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := w.Write(wiretest.ModelText(&testing.T{}, text))
+		return err
+	}
 }
 
 func makeTensors(makers ...func() (*tensor.Tensor, error)) ([]*tensor.Tensor, error) {

@@ -15,19 +15,21 @@ import (
 	"github.com/tenure-go/tenure/tensor/picture"
 )
 
-// given is a tensor from a file and the input it is for, "" while that is
-// open.
+// values are the inputs that have been read, by name.
+type values map[string]tenure.Value
+
+// given is a value from a file and the input it is for, "" while that is open.
 type given struct {
 	name string
 	from string
-	t    *tensor.Tensor
+	v    tenure.Value
 }
 
 // read reads the inputs from the files that the flags name; --inputs-from
 // serves inputs without an --input. The caller releases the tensors, also
 // after an error.
-func (f *runFlags) read(m *tenure.Model, b *bound) (in map[string]*tensor.Tensor, err error) {
-	in = map[string]*tensor.Tensor{}
+func (f *runFlags) read(m *tenure.Model, b *bound) (in values, err error) {
+	in = values{}
 	var open []given
 	defer func() { releaseAll(open) }() // those that found no input
 	stdin := false
@@ -57,7 +59,10 @@ func (f *runFlags) read(m *tenure.Model, b *bound) (in map[string]*tensor.Tensor
 		if g.name = firstOpen(m, in); g.name == "" {
 			return in, fmt.Errorf("%s: every input has a value already: %w", g.from, tenure.ErrInput)
 		}
-		in[g.name], open = g.t, open[1:]
+		if err := put(m, in, g); err != nil {
+			return in, err
+		}
+		open = open[1:]
 	}
 	if f.image.told() && !f.image.used {
 		return in, usagef("--scale, --mean, --std: got no picture among the inputs, want one: they are for pixels")
@@ -68,24 +73,24 @@ func (f *runFlags) read(m *tenure.Model, b *bound) (in map[string]*tensor.Tensor
 		}
 		return in, b.agree(in)
 	}
-	for i, info := range m.Inputs() {
-		if in[info.Name] != nil {
+	for i, info := range inFile(m.Inputs()) {
+		if in.has(m, info) {
 			continue
 		}
-		x, _, err := tenure.ReadTensor(filepath.Join(f.inputsFrom, fmt.Sprintf("input_%d.pb", i)))
+		v, _, err := readProto(filepath.Join(f.inputsFrom, fmt.Sprintf("input_%d.pb", i)), info)
 		if err != nil {
 			return in, fmt.Errorf("input %q: %w", info.Name, err)
 		}
-		in[info.Name] = x
+		in[info.Name] = v
 	}
 	return in, b.agree(in)
 }
 
 // agree wants what --shape says of the tensors that were read.
-func (b *bound) agree(in map[string]*tensor.Tensor) error {
+func (b *bound) agree(in values) error {
 	for _, info := range b.inputs {
 		sizes, ok := b.shapes[info.Name]
-		if x := in[info.Name]; ok && x != nil && !slices.Equal(x.Shape().Sizes(), sizes) {
+		if x, read := in[info.Name].(*tensor.Tensor); ok && read && !slices.Equal(x.Shape().Sizes(), sizes) {
 			return fmt.Errorf("input %q: got %s%s, want sizes %v as --shape has them: %w", info.Name, x.DType(), x.Shape(), sizes, tenure.ErrShape)
 		}
 	}
@@ -94,25 +99,34 @@ func (b *bound) agree(in map[string]*tensor.Tensor) error {
 
 func releaseAll(list []given) {
 	for _, g := range list {
-		_ = g.t.Release() // it has no other holder
+		_ = g.v.Release() // it has no other holder
 	}
 }
 
-// put sets an input's value; it owns the tensor from then on, unless it
-// fails.
-func put(m *tenure.Model, in map[string]*tensor.Tensor, g given) error {
-	if _, ok := inputOf(m, g.name); !ok {
+// put sets an input's value; it owns the value from then on, unless it fails. A
+// tensor for an input that is a sequence is its next element.
+func put(m *tenure.Model, in values, g given) error {
+	info, ok := inputOf(m, g.name)
+	if !ok {
 		return fmt.Errorf("%s: the model has no input %q, want one of %s: %w", g.from, g.name, inputNames(m), tenure.ErrInput)
+	}
+	x, isTensor := g.v.(*tensor.Tensor)
+	if isTensor && isSequence(info) {
+		list, isList := in[g.name].(tenure.Sequence)
+		if isList || in[g.name] == nil {
+			in[g.name] = append(list, x)
+			return nil
+		}
 	}
 	if in[g.name] != nil {
 		return usagef("--input: input %q is given twice, the second time by %s", g.name, g.from)
 	}
-	in[g.name] = g.t
+	in[g.name] = g.v
 	return nil
 }
 
 func inputOf(m *tenure.Model, name string) (tenure.Info, bool) {
-	list := m.Inputs()
+	list := append(inFile(m.Inputs()), m.Inputs()...)
 	i := slices.IndexFunc(list, func(info tenure.Info) bool { return info.Name == name })
 	if i < 0 {
 		return tenure.Info{}, false
@@ -122,7 +136,7 @@ func inputOf(m *tenure.Model, name string) (tenure.Info, bool) {
 
 func inputNames(m *tenure.Model) string {
 	var names []string
-	for _, i := range m.Inputs() {
+	for _, i := range inFile(m.Inputs()) {
 		names = append(names, i.Name)
 	}
 	return strings.Join(names, ", ")
@@ -148,36 +162,36 @@ func splitInput(m *tenure.Model, arg string) (name, path string) {
 	return "", arg
 }
 
-func firstOpen(m *tenure.Model, in map[string]*tensor.Tensor) string {
-	for _, info := range m.Inputs() {
-		if in[info.Name] == nil {
+func firstOpen(m *tenure.Model, in values) string {
+	for _, info := range inFile(m.Inputs()) {
+		if !in.has(m, info) {
 			return info.Name
 		}
 	}
 	return ""
 }
 
-func missing(m *tenure.Model, in map[string]*tensor.Tensor) error {
+func missing(m *tenure.Model, in values) error {
 	var without []string
-	for _, info := range m.Inputs() {
-		if in[info.Name] == nil {
+	for _, info := range inFile(m.Inputs()) {
+		if !in.has(m, info) {
 			without = append(without, info.String())
 		}
 	}
 	if len(without) == 0 {
 		return nil
 	}
-	return hintError{fmt.Errorf("%d of %d inputs have no value, give each with --input NAME=FILE: %w", len(without), len(m.Inputs()), tenure.ErrInput), without}
+	return hintError{fmt.Errorf("%d of %d inputs have no value, give each with --input NAME=FILE: %w", len(without), len(inFile(m.Inputs())), tenure.ErrInput), without}
 }
 
 // readFile reads the tensors of one file. in holds the inputs that have a
 // value, for a picture without a name.
-func (f *runFlags) readFile(m *tenure.Model, b *bound, name, path string, in map[string]*tensor.Tensor) ([]given, error) {
-	one := func(t *tensor.Tensor, err error) ([]given, error) {
+func (f *runFlags) readFile(m *tenure.Model, b *bound, name, path string, in values) ([]given, error) {
+	one := func(v tenure.Value, err error) ([]given, error) {
 		if err != nil {
 			return nil, err // with the file's name
 		}
-		return []given{{name, path, t}}, nil
+		return []given{{name, path, v}}, nil
 	}
 	if path == "" {
 		return nil, usagef("--input: got no file, want [NAME=]FILE")
@@ -199,18 +213,22 @@ func (f *runFlags) readFile(m *tenure.Model, b *bound, name, path string, in map
 	case ".npz":
 		return readArchive(name, path)
 	case ".pb":
-		t, own, err := tenure.ReadTensor(path)
+		target, known := inputOf(m, name)
+		if !known {
+			target, _ = inputOf(m, firstOpen(m, in))
+		}
+		v, own, err := readProto(path, target)
 		if _, ok := inputOf(m, own); ok && name == "" {
 			name = own
 		}
-		return one(t, err)
+		return one(v, err)
 	case ".png", ".jpg", ".jpeg":
 		target := name
 		if target == "" {
 			target = firstOpen(m, in)
 		}
 		info, ok := inputOf(m, target)
-		if !ok {
+		if !ok || info.Of != nil {
 			return nil, fmt.Errorf("%s: there is no input for the picture: %w", path, tenure.ErrInput)
 		}
 		name = target

@@ -114,9 +114,11 @@ type summary struct {
 	fault error // why the model cannot be loaded
 }
 
-// declared is an input or output as the file declares it.
+// declared is an input or output as the file declares it. DType and Shape are
+// those of the elements of a sequence or an optional, and of values of maps.
 type declared struct {
 	Name  string `json:"name"`
+	Kind  string `json:"kind,omitempty"` // "sequence of f32[n]", for what is no tensor
 	DType string `json:"dtype"`
 	Shape []any  `json:"shape"` // sizes, symbols, nil for an unknown size; nil for an unknown rank
 
@@ -125,6 +127,10 @@ type declared struct {
 
 func declaredOf(v tenure.Info) declared {
 	d := declared{Name: v.Name, DType: v.DType.String(), text: v.String()}
+	if c := v.Of; c != nil {
+		d.DType, d.Kind = c.DType.String(), strings.TrimPrefix(c.String(), c.Name+": ")
+		v.Shape, v.Text = c.Shape, c.Text
+	}
 	if v.Text {
 		d.DType = dtype.String.String()
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/tenure-go/tenure/internal/wholefile"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/plan"
-	"github.com/tenure-go/tenure/tensor"
 )
 
 // runFlags are the flags of tenure run.
@@ -43,6 +42,10 @@ type runFlags struct {
 	bounds     upTo      // what upTo says
 }
 
+const aboutValues = `An input that is no tensor is a .pb
+of its kind (SequenceProto, OptionalProto, MapProto); a sequence is also one
+file for each element.`
+
 func runCommand() *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
@@ -55,7 +58,7 @@ Inputs are .npy, .npz, .pb (an ONNX TensorProto, whose own name counts where
 none is given) or a PNG or JPEG picture. A file without a name is for the first
 input that no other file is for; - is an .npy from standard input. Without
 inputs the missing ones are listed with their types and shapes. Text is read
-from arrays of numpy's types S and U.
+from arrays of numpy's types S and U. ` + aboutValues + `
 
 A picture is stretched to the input's height and width, or keeps its own where
 these are open and --shape gives them no size. Transparent parts are white, an
@@ -178,19 +181,22 @@ func (f *runFlags) run(ctx context.Context, w io.Writer, path string) (err error
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, a.out.Release()) }()
+	defer func() { err = errors.Join(err, a.release()) }()
 	return f.deliver(w, m, a)
 }
 
 // deliver compares, saves and prints an answer.
 func (f *runFlags) deliver(w io.Writer, m *tenure.Model, a *answer) (err error) {
+	if err := a.list(m); err != nil {
+		return err
+	}
 	if f.compare {
 		if a.compared, err = f.compareAll(m, a.out); err != nil {
 			return err
 		}
 	}
 	if f.output != "" {
-		if a.files, err = save(f.output, f.format, a.infos, a.out); err != nil {
+		if err = a.save(f.output, f.format, m); err != nil {
 			return err
 		}
 	}
@@ -214,7 +220,7 @@ func (f *runFlags) deliver(w io.Writer, m *tenure.Model, a *answer) (err error) 
 }
 
 // answer plans and runs. The caller releases the outputs.
-func (f *runFlags) answer(ctx context.Context, m *tenure.Model, in map[string]*tensor.Tensor, work *work) (*answer, error) {
+func (f *runFlags) answer(ctx context.Context, m *tenure.Model, in values, work *work) (*answer, error) {
 	bounds, err := f.bounds.options(m, f.sizes)
 	if err != nil {
 		return nil, err
@@ -233,7 +239,7 @@ func (f *runFlags) answer(ctx context.Context, m *tenure.Model, in map[string]*t
 	if err != nil {
 		return nil, err
 	}
-	a := &answer{infos: m.Outputs(), top: f.top}
+	a := &answer{top: f.top}
 	a.plan, a.promised = promiseOf(s, p)
 	var opts []tenure.RunOption
 	if f.profile || f.trace != "" {
@@ -266,7 +272,7 @@ func measuredOf(f memory.Figures) int64 {
 
 func promised(p *plan.Plan) int64 { return p.ArenaBytes + p.ScratchBytes + p.IOBytes }
 
-func release(in map[string]*tensor.Tensor) {
+func release(in values) {
 	for _, x := range in {
 		_ = x.Release() // it has no other holder
 	}
