@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -227,6 +228,12 @@ func TestFormulasOfModels(t *testing.T) {
 	}{
 		{"bert_tiny", map[string]tenure.Sizes{"batch": {Lo: 1, Hi: 3}, "sequence": {Lo: 1, Hi: 24}}, 4},
 		{"gpt2_tiny", map[string]tenure.Sizes{"batch": {Lo: 1, Hi: 2}, "sequence": {Lo: 1, Hi: 8}, "past_sequence": {Lo: 0, Hi: 6}}, 16},
+		{"magika_standard_v3_3", map[string]tenure.Sizes{"unk__214": {Lo: 1, Hi: 4}}, 2},
+		{"resnet18_thin", map[string]tenure.Sizes{"batch": {Lo: 1, Hi: 5}}, 2},
+		{"resnet18_thin_bn", map[string]tenure.Sizes{"batch": {Lo: 1, Hi: 2}, "height": {Lo: 30, Hi: 40}, "width": {Lo: 30, Hi: 36}}, 4},
+		{"silero_vad_op18_ifless", map[string]tenure.Sizes{"batch": {Lo: 1, Hi: 3}, "sequence": {Lo: 256, Hi: 262}}, 0}, // it has branches
+		{"unet_tiny", map[string]tenure.Sizes{"batch": {Lo: 1, Hi: 2}, "height": {Lo: 8, Hi: 16}, "width": {Lo: 12, Hi: 16}}, 16},
+		{"vit_tiny", map[string]tenure.Sizes{"batch": {Lo: 1, Hi: 5}}, 2},
 	} {
 		t.Run(c.model, func(t *testing.T) {
 			path := filepath.Join("..", "shared", "models", c.model, "model.onnx")
@@ -238,7 +245,19 @@ func TestFormulasOfModels(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer m.Close()
-			compareFormulas(t, m, nil, c.dims, c.structures)
+			if c.structures > 0 {
+				compareFormulas(t, m, nil, c.dims, c.structures)
+				return
+			}
+			f, err := m.Formulas(context.Background(), nil, c.dims)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, s := range f.Structures {
+				if !slices.Contains(s.Underived, "a program with branches") {
+					t.Errorf("structure %d: got no formulas of %v, want that the program has branches", i+1, s.Underived)
+				}
+			}
 		})
 	}
 }

@@ -1,8 +1,13 @@
 package pass
 
 import (
+	"encoding/binary"
+
 	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/compute"
 	"github.com/tenure-go/tenure/internal/symbolic"
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
 )
 
 // content returns the elements of result i of a call of constants, which
@@ -26,6 +31,55 @@ func (c *formulaCall) content(i int) []*symbolic.Expr {
 		return nil
 	}
 	return list
+}
+
+// movedContent is for calls that move elements of operand 0, to places that the
+// other operands and the sizes decide, where all of these are numbers: the
+// kernel moves the positions of the elements.
+func movedContent(c *formulaCall) []*symbolic.Expr {
+	list := c.ints(0)
+	if list == nil {
+		return nil
+	}
+	sig := &op.Sig{Def: c.sig.Def, Attrs: c.sig.Attrs, Args: make([]op.Type, len(c.args)), Results: make([]op.Type, len(c.results))}
+	call := &op.Call{Sig: sig, In: make([]op.Arg, len(c.args)), Out: make([]op.Arg, len(c.results))}
+	sig.Known = func(arg int) ([]byte, bool) { return call.In[arg].Data, arg > 0 && !call.In[arg].IsZero() }
+	for arg, id := range c.args {
+		if id == 0 {
+			continue
+		}
+		t, ok := c.TypeAt(id, nil)
+		data, known := c.known(arg)
+		if arg == 0 {
+			t.DType, data, known = dtype.I64, nil, true
+			for at := range list {
+				data = binary.LittleEndian.AppendUint64(data, uint64(at))
+			}
+		}
+		if !ok || !known {
+			return nil
+		}
+		sig.Args[arg] = t
+		call.In[arg] = op.Arg{Type: t, Layout: shape.RowMajor(t.Shape), Data: append(alignedBytes(make([]uint64, len(data)/8+1))[:0], data...)}
+	}
+	if op.InferTypes(sig) != nil {
+		return nil
+	}
+	for r, t := range sig.Results {
+		n, err := t.Bytes()
+		if err != nil {
+			return nil
+		}
+		call.Out[r] = op.Arg{Type: t, Layout: shape.RowMajor(t.Shape), Data: alignedBytes(make([]uint64, n/8+1))[:n]}
+	}
+	if compute.Eval(call) != nil {
+		return nil
+	}
+	var out []*symbolic.Expr
+	for data := call.Out[0].Data; len(data) > 0; data = data[8:] {
+		out = append(out, list[le64(data)])
+	}
+	return out
 }
 
 // contentRules return the elements of the first result of a call, in row-major
@@ -73,8 +127,11 @@ var contentRules = map[string]func(c *formulaCall) []*symbolic.Expr{
 		}
 		return all
 	},
-	"gather":      gatherContent,
-	"slice":       sliceContent,
+	"gather":      movedContent,
+	"slice":       movedContent,
+	"transpose":   movedContent,
+	"expand":      movedContent,
+	"tile":        movedContent,
 	"add":         elementwiseContent((*symbolic.Expr).Add),
 	"sub":         elementwiseContent((*symbolic.Expr).Sub),
 	"mul":         elementwiseContent((*symbolic.Expr).Mul),
@@ -196,42 +253,4 @@ func reducedContent(f func(x, y *symbolic.Expr) *symbolic.Expr, start int64) fun
 		}
 		return []*symbolic.Expr{all} // over its only axis, with or without it in the result
 	}
-}
-
-func gatherContent(c *formulaCall) []*symbolic.Expr {
-	list := c.ints(0)
-	at, ok := c.numbers(1)
-	if list == nil || !ok || len(c.arg(0)) != 1 {
-		return nil
-	}
-	var out []*symbolic.Expr
-	for _, i := range at {
-		if i < 0 {
-			i += int64(len(list))
-		}
-		if i < 0 || i >= int64(len(list)) {
-			return nil
-		}
-		out = append(out, list[i])
-	}
-	return out
-}
-
-func sliceContent(c *formulaCall) []*symbolic.Expr {
-	list := c.ints(0)
-	sizes, starts, ok := c.sliceAxes()
-	if list == nil || !ok || len(sizes) != 1 {
-		return nil
-	}
-	n, sized := sizes[0].Value()
-	first, known := starts[0].Value()
-	if !sized || !known || first < 0 || first+n > int64(len(list)) {
-		return nil
-	}
-	if len(c.args) > 4 && c.args[4] != 0 {
-		if steps, ok := c.numbers(4); !ok || steps[0] != 1 {
-			return nil
-		}
-	}
-	return list[first:][:n]
 }
