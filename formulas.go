@@ -67,24 +67,38 @@ func openNames(in Info, axis int, symbols []string) []string {
 	return []string{s}
 }
 
-// sumOf reads a symbol as a sum of other symbols and numbers, as exporters
-// write it. It returns no terms for any other.
+// mostTimes bounds the factor of a symbol in a sum.
+const mostTimes = 64
+
+// sumOf reads a symbol as a sum of other symbols, of multiples of them and of
+// numbers, as exporters write it: "past + 1", "2*frames". It returns no terms
+// for any other, and a symbol as often as it counts.
 func sumOf(symbol string, symbols []string) (terms []string, rest int64) {
-	words := strings.Split(symbol, "+")
-	if len(words) == 1 {
+	if !strings.ContainsAny(symbol, "+*") {
 		return nil, 0
 	}
-	for _, word := range words {
+	for word := range strings.SplitSeq(symbol, "+") {
 		word = strings.TrimSpace(word)
-		n, err := strconv.ParseInt(word, 10, 32)
-		switch {
-		case err == nil && n >= 0:
+		if n, err := strconv.ParseInt(word, 10, 32); err == nil && n >= 0 {
 			rest += n
-		case slices.Contains(symbols, word):
-			terms = append(terms, word)
-		default:
+			continue
+		}
+		times := 1
+		if left, right, ok := strings.Cut(word, "*"); ok && (word == symbol || !slices.Contains(symbols, word)) {
+			left, right = strings.TrimSpace(left), strings.TrimSpace(right)
+			if slices.Contains(symbols, left) {
+				left, right = right, left
+			}
+			n, err := strconv.Atoi(left)
+			if err != nil || n < 1 || n > mostTimes {
+				return nil, 0
+			}
+			times, word = n, right
+		}
+		if word == symbol || !slices.Contains(symbols, word) {
 			return nil, 0
 		}
+		terms = append(terms, slices.Repeat([]string{word}, times)...)
 	}
 	return terms, rest
 }

@@ -153,25 +153,32 @@ func (b *bound) shapeOf(info tenure.Info) (*shape.Shape, error) {
 	return s, nil
 }
 
-// size returns the size of a symbolic dimension: its own, or the sum that its
-// name says, as exporters write it.
+// size returns the size of a symbolic dimension: its own, or the sum of
+// products that its name says, as exporters write it.
 func (b *bound) size(symbol string) (int, bool) {
 	if n, ok := b.dims[symbol]; ok {
 		return n, true
 	}
-	terms, sum := strings.Split(symbol, "+"), 0
-	for _, term := range terms {
-		term = strings.TrimSpace(term)
-		n, ok := b.dims[term]
-		if !ok {
-			var err error
-			n, err = strconv.Atoi(term)
-			ok = err == nil && n >= 0
+	sum := 0
+	for term := range strings.SplitSeq(symbol, "+") {
+		product := 1
+		for factor := range strings.SplitSeq(term, "*") {
+			factor = strings.TrimSpace(factor)
+			n, ok := b.dims[factor]
+			if !ok {
+				var err error
+				n, err = strconv.Atoi(factor)
+				ok = err == nil && n >= 0
+			}
+			if !ok || product > math.MaxInt32 || n > math.MaxInt32 {
+				return 0, false
+			}
+			product *= n
 		}
-		if !ok || len(terms) == 1 || n > math.MaxInt-sum {
+		if product > math.MaxInt-sum {
 			return 0, false
 		}
-		sum += n
+		sum += product
 	}
 	return sum, true
 }
