@@ -2,6 +2,7 @@ package tenure
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"time"
 
@@ -100,6 +101,7 @@ type sessionOptions struct {
 	giveBack      bool
 	promise       *promise // for all sizes within the bounds, nil without any
 	limits        sizeLimits
+	seed          uint64 // of random numbers
 }
 
 // Every thread of a run has scratch, and every run an arena: these bounds keep
@@ -115,7 +117,7 @@ const (
 const defaultPlans = 64
 
 func configure(opts []SessionOption) (sessionOptions, error) {
-	o := sessionOptions{threads: min(runtime.GOMAXPROCS(0), mostThreads), maxConcurrent: 1, plans: defaultPlans, outputs: memory.Process(memory.IO), limits: defaultLimits}
+	o := sessionOptions{threads: min(runtime.GOMAXPROCS(0), mostThreads), maxConcurrent: 1, plans: defaultPlans, outputs: memory.Process(memory.IO), limits: defaultLimits, seed: rand.Uint64()}
 	for i, f := range opts {
 		if f == nil {
 			return o, nilOption("session", i)
@@ -164,6 +166,15 @@ func WithOutputsFrom(src memory.Source) SessionOption {
 		}
 	}
 }
+
+// WithSeed sets the seed of the random numbers that models draw; a session
+// without it has a seed by chance. Sessions on a model with one seed draw the
+// same numbers: in their first runs, in their second ones, and so on, on any
+// number of threads. Where runs are concurrent, the order in which they begin
+// decides. A node of the model that has a seed of its own draws by that, in
+// every session. The numbers are the same in all builds on all processors, but
+// for the last bits of functions, and may be others in another version.
+func WithSeed(seed uint64) SessionOption { return func(o *sessionOptions) { o.seed = seed } }
 
 // RunOption configures one run, or all runs of a [Binding].
 type RunOption func(*runOptions)

@@ -270,6 +270,9 @@ func (r *running) runProgram(ctx context.Context) (err error) {
 	if r.opts.watch != nil || r.profile != nil {
 		r.runner.Watch = r.watch
 	}
+	if r.exe.Draws() {
+		r.runner.Draws = op.Draws{Seed: r.session.opts.seed, Run: r.session.drawing.Add(1) - 1}
+	}
 	if err := r.runner.Run(r.session.pool, ctx.Done(), r.inputs, r.results); err != nil {
 		if errors.Is(err, compute.ErrStopped) {
 			return fmt.Errorf("%w: %w", err, ended.Error(ctx))

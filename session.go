@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tenure-go/tenure/internal/compute"
 	"github.com/tenure-go/tenure/internal/ended"
@@ -29,6 +30,7 @@ type Session struct {
 	stats   SessionStats
 	closed  bool
 
+	drawing   atomic.Uint64 // counts runs that draw random numbers
 	closing   sync.Once
 	compiling chan struct{} // one compilation at a time; others find its plan afterwards
 	warming   chan struct{} // one Prepare at a time has slots

@@ -22,6 +22,7 @@ type Call struct {
 	Node    string // where the call comes from, for errors
 	In, Out []Arg
 	Scratch []byte
+	Draws   *Draws // the random numbers of the run, nil outside a session
 }
 
 // Where names a call in errors: by its node in the model file and its

@@ -34,6 +34,7 @@ var families = [][]*Def{
 	linearAttentionOps,
 	resizeOps,
 	generatorOps,
+	randomOps,
 	controlOps,
 	fusedOps,
 	chainOps,

@@ -85,6 +85,11 @@ func inferConstantOfShape(s *Sig) error {
 	if got := s.Ints("ints"); len(got) > 1 {
 		return badShape("ints: got %d numbers, want at most 1", len(got))
 	}
+	return s.giveListed(dt)
+}
+
+// giveListed sets result 0 to a type of the shape that operand 0 lists.
+func (s *Sig) giveListed(dt dtype.DType) error {
 	if err := s.wantList(0, int64s, 1); err != nil {
 		return err
 	}

@@ -27,7 +27,6 @@ const (
 	images      = "decoding of images"
 	ancient     = "an opset before 6"
 	batchedScan = "Scan of opset 8, with a batch and lengths of its own"
-	random      = "random results: no operator draws numbers"
 )
 
 // excluded holds the cases that do not pass. A row that names only cases that
@@ -42,5 +41,4 @@ var excluded = []exclusion{
 	{names: "test_image_decoder_*", reason: images},
 	{names: "test_not_?d", reason: ancient},
 	{names: "test_scan_sum", reason: batchedScan},
-	{names: "test_bernoulli*", reason: random},
 }

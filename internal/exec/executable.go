@@ -224,6 +224,10 @@ func (e *Executable) OutputInInput(i int) int { return e.results[i].input }
 // ResultType returns the type of result i.
 func (e *Executable) ResultType(i int) op.Type { return e.types.Of(e.Program.Body.Results[i]) }
 
+// Draws reports whether a run may draw random numbers: then [Runner.Draws]
+// counts.
+func (e *Executable) Draws() bool { return e.structure.draws }
+
 // PossibleTypes returns the static types one of which result i has when the
 // program runs, if its size depends on data. It is nil for a result of static
 // type, and where the types are not known. The caller must not change it.

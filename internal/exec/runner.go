@@ -29,6 +29,9 @@ type Runner struct {
 	// its number, with when it began and the time that it took, on the
 	// goroutine of Run.
 	Watch func(k int, start time.Time, took time.Duration)
+
+	// Draws says which random numbers the next run draws. A run counts it up.
+	Draws op.Draws
 }
 
 // boundStep is a call of the program in a runner.
@@ -93,7 +96,7 @@ func (r *Runner) bind(k int) error {
 	refs := e.steps[k].refs
 	if e.steps[k].dynamic {
 		c := e.dynamicCall(r.tasks, k)
-		to.call = c
+		to.call, c.Draws = c, &r.Draws
 		for i := range c.In {
 			r.pointRaw(&c.In[i].Data, refs[i])
 		}
@@ -110,7 +113,7 @@ func (r *Runner) bind(k int) error {
 			return err
 		}
 	}
-	to.task = t
+	to.task, c.Draws = t, &r.Draws
 	if e.steps[k].writes {
 		t.Begun = &r.wrote // one whose Start fails has written nothing
 	}

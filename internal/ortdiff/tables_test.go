@@ -16,8 +16,8 @@ var never = map[string]bool{"SequenceMap": true, "SwiGLU": true, contribDomain +
 	contribDomain + "::GroupNorm": true, contribDomain + "::SkipGroupNorm": true, contribDomain + "::NhwcConv": true,
 	contribDomain + "::NhwcFusedConv": true, contribDomain + "::QLinearReduceMean": true, "Scale": true}
 
-// random are operators whose results ONNX Runtime draws otherwise: TestRandom
-// of package acceptance compares their distributions.
+// random are operators whose results ONNX Runtime draws otherwise.
+// TestRandomOperators of package acceptance compares their distributions.
 var random = map[string]bool{"RandomNormal": true, "RandomNormalLike": true, "RandomUniform": true, "RandomUniformLike": true, "Bernoulli": true,
 	"Multinomial": true}
 

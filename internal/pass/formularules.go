@@ -16,7 +16,7 @@ type sizeRule func(c *formulaCall, i int) []*symbolic.Expr
 var sizeRules = map[string]sizeRule{
 	"reshape": reshapeSizes, "flatten": flattenSizes, "expand": expandSizes, "tile": tileSizes,
 	"concat": concatSizes, "split": splitSizes, "slice": sliceSizes, "pad": padSizes,
-	"range": rangeSizes, "constant_of_shape": filledSizes, "resize": resizeSizes,
+	"range": rangeSizes, "constant_of_shape": filledSizes, "random_uniform": filledSizes, "random_normal": filledSizes, "resize": resizeSizes,
 	"conv": convSizes, "fused_conv": convSizes, "conv_integer": convSizes, "qlinear_conv": convSizes, "conv_transpose": convTransposeSizes,
 	"max_pool": poolSizes, "average_pool": poolSizes,
 	"depth_to_space": depthToSpaceSizes, "space_to_depth": spaceToDepthSizes,

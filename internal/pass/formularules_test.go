@@ -70,6 +70,8 @@ var ruled = map[string]string{
 		return %c
 	}`,
 	"constant_of_shape": `func @f(%x: f32[a,b]) { %s = shape(%x) %r = constant_of_shape(%s) {value = 1.5} return %r }`,
+	"random_uniform":    `func @f(%x: f32[a,b]) { %s = shape(%x) %r = random_uniform(%s) return %r }`,
+	"random_normal":     `func @f(%x: f32[a,b]) { %s = shape(%x) %r = random_normal(%s) return %r }`,
 	"resize": `func @f(%x: f32[1,2,a,b]) {
 		%s: f32[4] = constant() {dims = [4], floats = [1, 1, 2, 1.25]}
 		%r = resize(%x, _, %s)

@@ -9,7 +9,7 @@ import (
 func Table() map[string]lift.Operator {
 	all := lift.Merge(
 		Functions(elementwise.Functions(), elementwise.Binaries()), elementwiseTable, reduceTable, normTable, convTable, poolingTable, linearTable, quantizeTable, attentionTable, recurrentTable, selectionTable,
-		shapeTable, indexingTable, resizeTable, constantTable, controlTable, filterTable, loopTable, sequenceTable, einsumTable, signalTable, gatedTable, stringTable, experimentalTable,
+		shapeTable, indexingTable, resizeTable, constantTable, controlTable, filterTable, loopTable, sequenceTable, einsumTable, signalTable, gatedTable, stringTable, experimentalTable, randomTable,
 	)
 	edit := func(name string, change func(o *lift.Operator)) {
 		o := all[name]
