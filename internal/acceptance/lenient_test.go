@@ -248,6 +248,42 @@ var lenients = []lenient{
 		in: map[string][]float32{"x": {10}}, want: []float32{16},
 	},
 	{
+		name: "conditions and numbers of several axes", file: func(g *onnxtest.Graph) []byte {
+			var then, other, body onnxtest.Graph
+			then.Node("Neg", []string{"x"}, []string{"r"})
+			then.Output("r")
+			other.Node("Abs", []string{"x"}, []string{"s"})
+			other.Output("s")
+			body.Input("i", onnxtest.I64)
+			body.Input("again", onnxtest.Bool)
+			body.Input("a", onnxtest.F32, 2)
+			body.Node("Add", []string{"a", "a"}, []string{"b"})
+			body.Node("Identity", []string{"again"}, []string{"on"})
+			body.Output("on")
+			body.Output("b")
+			g.Input("x", onnxtest.F32, 2)
+			g.Weight("yes", onnxtest.Bool, []byte{1}, 1, 1)
+			g.Weight("three", onnxtest.I64, []byte{3, 0, 0, 0, 0, 0, 0, 0}, 1, 1, 1)
+			g.Node("If", []string{"yes"}, []string{"z"}, onnxtest.Subgraph("then_branch", &then), onnxtest.Subgraph("else_branch", &other))
+			g.Node("Loop", []string{"three", "yes", "z"}, []string{"y"}, onnxtest.Subgraph("body", &body))
+			g.Output("y")
+			return g.File()
+		},
+		in: map[string][]float32{"x": {1, -2}}, want: []float32{-8, 16},
+	},
+	{
+		name: "a BatchNormalization per element", file: func(g *onnxtest.Graph) []byte {
+			g.Input("x", onnxtest.F32, "n", 2)
+			g.Floats("one", 1, 1)
+			g.Floats("mean", 1, 2)
+			g.Floats("bias", 10, 20)
+			g.Node("BatchNormalization", []string{"x", "one", "bias", "mean", "one"}, []string{"y"}, onnxtest.Int("spatial", 0), onnxtest.Float("epsilon", 3))
+			g.Output("y")
+			return g.FileOf(7)
+		},
+		in: map[string][]float32{"x": {1, 2, 3, 4}}, dims: map[string][]int{"x": {2, 2}}, want: []float32{10, 20, 11, 21},
+	},
+	{
 		name: "a Dropout that trains and drops nothing", file: func(g *onnxtest.Graph) []byte {
 			g.Input("x", onnxtest.F32, 2)
 			g.Weight("none", onnxtest.F32, make([]byte, 4))

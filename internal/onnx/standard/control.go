@@ -1,6 +1,8 @@
 package standard
 
 import (
+	"slices"
+
 	"github.com/tenure-go/tenure/internal/onnx/lift"
 	"github.com/tenure-go/tenure/internal/onnx/wire"
 	"github.com/tenure-go/tenure/ir"
@@ -8,6 +10,18 @@ import (
 
 var controlTable = map[string]lift.Operator{
 	"If": lift.Lifted(0, liftIf),
+}
+
+// one makes scalars of the first operands, numbers and conditions, where they
+// have two axes or more: of one element, ONNX Runtime takes any.
+func one(n *lift.Node, args []*ir.Value, count int) []*ir.Value {
+	args = slices.Clone(args)
+	for i, v := range args[:min(count, len(args))] {
+		if v != nil && v.Type.Shape != nil && v.Type.Shape.Rank() > 1 {
+			args[i] = n.Call("reshape", []*ir.Value{v, n.Ints(nil)})
+		}
+	}
+	return args
 }
 
 // liftIf imports both branches as regions. They see the values around them.
@@ -21,6 +35,7 @@ func liftIf(n *lift.Node) {
 	if n.Err != nil {
 		return
 	}
+	n.Args = one(n, n.Args, 1)
 	b := n.ImportBranches([]*wire.Graph{then, otherwise}, []string{"then", "else"})
 	n.BindBranches(b, func(names []string) []*ir.Value { return n.Emit("if", n.Args, nil, names, b.Blocks...) })
 }

@@ -92,6 +92,7 @@ func liftLoop(n *lift.Node) {
 	if n.Err != nil {
 		return
 	}
+	n.Args = one(n, n.Args, ir.LoopArgs)
 	st := n.NewStates(min(2, len(n.Args)), body.Inputs[2:])
 	if st == nil {
 		return

@@ -67,16 +67,32 @@ func liftBatchNorm(n *lift.Node) {
 	if n.Opset < 7 && lift.TakeOr(n, "is_test", int64(0)) == 0 {
 		n.Unsupported("is_test 0")
 	}
-	if n.Opset < 9 && lift.TakeOr(n, "spatial", int64(1)) != 1 {
-		n.Unsupported("spatial 0")
-	}
+	perElement := n.Opset < 9 && lift.TakeOr(n, "spatial", int64(1)) == 0
 	for i := 1; i < len(n.Proto.Outputs); i++ {
 		if n.Wanted(i) {
 			n.Unsupported("output %d, of training", i)
 		}
 	}
 	n.Ignore("momentum")
+	if perElement {
+		batchNormPerElement(n)
+		return
+	}
 	lift.Plain(n)
+}
+
+// batchNormPerElement lifts the form of before opset 9 whose statistics are of
+// each element of a sample, and not of each channel.
+func batchNormPerElement(n *lift.Node) {
+	epsilon := float64(lift.TakeOr(n, "epsilon", float32(1e-5)))
+	n.NoMoreAttrs()
+	if n.Operand(5) == nil {
+		return
+	}
+	x, scale, bias, mean, variance := n.Args[0], n.Args[1], n.Args[2], n.Args[3], n.Args[4]
+	deviation := n.Call("sqrt", []*ir.Value{n.WithNumber("add", variance, epsilon, x.Type.DType)})
+	y := n.Call("div", []*ir.Value{n.Call("sub", []*ir.Value{x, mean}), deviation})
+	n.Output(0, "add", []*ir.Value{n.Call("mul", []*ir.Value{y, scale}), bias})
 }
 
 // batchNorm14 lifts the form that says when it trains. The momentum counts
