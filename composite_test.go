@@ -13,6 +13,7 @@ import (
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/modeltest"
 	"github.com/tenure-go/tenure/internal/onnx/wire/wiretest"
+	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/memory/memorytest"
 	"github.com/tenure-go/tenure/tensor"
 )
@@ -424,6 +425,53 @@ func (p *nestedParser) nested(t *testing.T) (dims []int) {
 	}
 	p.text = p.text[1:]
 	return append([]int{count}, dims...)
+}
+
+// A loop that collects elements copies them a few times, not in every
+// iteration: the list grows in its buffer.
+func TestCollectingLoopGrowsInPlace(t *testing.T) {
+	const elements, width = 400, 1 << 10
+	m := modeltest.LoadBytes(t, wiretest.ModelText(t, `
+		opset 17
+		input n i64[]
+		input x f32[k]
+		init true bool[] 1
+		s = SequenceEmpty()
+		graph body
+		  input i i64[]
+		  input c bool[]
+		  input so sequence(f32)
+		  again = Identity(c)
+		  first = Mul(x, number)
+		  number = Cast(i) {to = 1}
+		  next = SequenceInsert(so, first)
+		  output again bool[]
+		  output next sequence(f32)
+		end
+		y = Loop(n, true, s) {body = body}
+		output y sequence(f32)`))
+	memorytest.Check(t)
+	s := modeltest.Session(t, m, tenure.WithThreads(1))
+	ones := make([]float32, width)
+	for i := range ones {
+		ones[i] = 1
+	}
+	n, x := modeltest.Of(t, []int64{elements}), modeltest.Of(t, ones, width)
+	memory.ResetPeak()
+	out := modeltest.Run(t, s, tenure.Inputs{"n": n, "x": x})
+	f := memory.Stats()
+	if peak, whole := f.Of(memory.IO).Peak+f.Of(memory.Activations).Peak, int64(4*elements*width); peak > 7*whole/2 {
+		t.Errorf("got a peak of %d bytes for a list of %d, want at most a buffer with room and the one before it", peak, whole)
+	}
+	list := sequenceOf(t, out, "y")
+	if len(list) != elements {
+		t.Fatalf("got %d elements, want %d", len(list), elements)
+	}
+	for i, e := range list {
+		if v := modeltest.Values(t, e); len(v) != width || v[0] != float32(i) || v[width-1] != float32(i) {
+			t.Fatalf("element %d: got %d numbers from %g on", i, len(v), v[0])
+		}
+	}
 }
 
 // Positions, lengths and shapes are drawn, and the model is compared with a

@@ -40,6 +40,55 @@ var passedOn = map[string]string{
 		}
 		return %s
 	}`,
+	"appended in every round": `func @f(%x: f32[4,6]) -> (i64[?], i64[?]) {
+		HEAD
+		%r = loop(@i64_3, _, %v) (%i: i64[], %c: bool[], %a: i64[?]) {
+			%c2 = copy(%c)
+			%w = neg(%v)
+			%b = concat(%a, %w, %v) {axis = -1}
+			return %c2, %b
+		}
+		%u = neg(%v)
+		return %r, %u
+	}`,
+	"appended twice to one value": `func @f(%x: f32[4,6]) -> (i64[?], i64[?], i64[?]) {
+		HEAD
+		%r, %s, %t = loop(@i64_3, _, %v, %v, %v) (%i: i64[], %c: bool[], %a: i64[?], %b: i64[?], %g: i64[?]) {
+			%c2 = copy(%c)
+			%w = neg(%v)
+			%d = concat(%a, %w) {axis = 0}
+			%e = concat(%a, %v) {axis = 0}
+			%h = neg(%a)
+			%k = concat(%g, %h) {axis = 0}
+			return %c2, %d, %e, %k
+		}
+		return %r, %s, %t
+	}`,
+	"appended while a view of it is carried": `func @f(%x: f32[4,6]) -> (i64[?], i64[?]) {
+		HEAD
+		%r, %s = loop(@i64_3, _, %v, %v) (%i: i64[], %c: bool[], %a: i64[?], %b: i64[?]) {
+			%c2 = copy(%c)
+			%d = concat(%a, %b) {axis = 0}
+			%e = slice(%d, @one, @last, @axis)
+			return %c2, %d, %e
+		}
+		return %r, %s
+	}`,
+	"appended in a loop within": `func @f(%x: f32[4,6]) -> (i64[?], i64[?]) {
+		HEAD
+		%r, %s = loop(@i64_3, _, %v, %v) (%i: i64[], %c: bool[], %a: i64[?], %b: i64[?]) {
+			%c2 = copy(%c)
+			%d = loop(@i64_2, _, %v) (%i2: i64[], %c3: bool[], %y: i64[?]) {
+				%c4 = copy(%c3)
+				%neg = neg(%y)
+				%z = concat(%a, %neg) {axis = 0}
+				return %c4, %z
+			}
+			%e = concat(%a, %b) {axis = 0}
+			return %c2, %e, %d
+		}
+		return %r, %s
+	}`,
 	"carried as it is, unwanted": `func @f(%x: f32[4,6]) -> (i64[?]) {
 		HEAD
 		_, %r = loop(@i64_3, _, %v, %v) (%i: i64[], %c: bool[], %a: i64[?], %b: i64[?]) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tenure-go/tenure/internal/compute"
+	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/shape"
@@ -82,6 +83,9 @@ func (r *Runner) runDynamic(pool *compute.Pool, done <-chan struct{}, k int) err
 	if err != nil {
 		return err
 	}
+	if r.appends(k, call, types) {
+		return r.append(k, call, types[0])
+	}
 	shared, err := r.dynamicResults(k, call, types)
 	if err != nil || shared {
 		return err
@@ -112,6 +116,49 @@ func (r *Runner) runDynamic(pool *compute.Pool, done <-chan struct{}, k int) err
 		if err := r.dynamic[at.dynamic].cut(call.Out[i].Type); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// appends reports whether call k appends values to the state of a loop. Such a
+// state grows in its buffer, which has room: otherwise a loop that collects
+// values would copy all of them in every iteration.
+func (r *Runner) appends(k int, call *op.Call, types []op.Type) bool {
+	step := &r.exe.steps[k]
+	if call.Def.Name != "concat" || step.call.Args[0].Value.Kind != ir.Param || step.refs[0].dynamic < 0 {
+		return false
+	}
+	to := step.refs[len(call.In)]
+	if to.dynamic < 0 || to.space == arenaSpace {
+		return false
+	}
+	axis := int(call.Int("axis"))
+	if axis < 0 {
+		axis += types[0].Shape.Rank()
+	}
+	for _, n := range types[0].Shape.Sizes()[:axis] {
+		if n != 1 {
+			return false // the parts do not lie one after the other
+		}
+	}
+	for _, in := range call.In {
+		if in.Layout == nil || !in.Layout.IsContiguous() || in.Type.DType.Size() == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// append appends the operands after the first one to it.
+func (r *Runner) append(k int, call *op.Call, t op.Type) error {
+	refs := r.exe.steps[k].refs
+	d, from := &r.dynamic[refs[len(call.In)].dynamic], &r.dynamic[refs[0].dynamic]
+	at := len(from.bytes())
+	if err := d.extend(from, t); err != nil {
+		return err
+	}
+	for _, in := range call.In[1:] {
+		at += copy(d.bytes()[at:], in.Data)
 	}
 	return nil
 }

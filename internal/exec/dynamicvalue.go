@@ -164,6 +164,38 @@ func (d *dynamicValue) grow(t op.Type, keep int) error {
 	return nil
 }
 
+// extend makes d a value of type t that begins with the bytes of another one:
+// in the same buffer if that is from's alone and is long enough, otherwise in a
+// new one with room for as many bytes again. The bytes after those of from are
+// undefined; from stays as it is, because it does not have them.
+func (d *dynamicValue) extend(from *dynamicValue, t op.Type) error {
+	n, err := t.Bytes()
+	if err != nil {
+		return err
+	}
+	if b := from.base; b != nil && len(from.span) > 0 && b.Holders() == 1 && b.Purpose() == d.purpose && len(b.Bytes()) >= n && &b.Bytes()[0] == &from.span[0] {
+		if err := b.Retain(); err != nil {
+			return err
+		}
+		d.drop()
+		*d.buffers++
+		d.is, d.span, d.base = t, b.Bytes()[:n:n], b
+		return nil
+	}
+	if n == 0 {
+		return d.set(t)
+	}
+	base, err := memory.Alloc(2*n, d.purpose)
+	if err != nil {
+		return err
+	}
+	copy(base.Bytes(), from.span)
+	d.drop()
+	*d.buffers++
+	d.is, d.span, d.base = t, base.Bytes()[:n:n], base
+	return nil
+}
+
 // swap exchanges two values.
 func (d *dynamicValue) swap(o *dynamicValue) {
 	d.is, o.is = o.is, d.is

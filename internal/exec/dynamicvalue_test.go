@@ -75,6 +75,8 @@ func TestDynamicValueDropsWhatWasThere(t *testing.T) {
 		"share of the arena": func(d, other *dynamicValue) error { other.place(u8(3), arena); return d.share(other) },
 		"move":               func(d, other *dynamicValue) error { return d.move(other) },
 		"grow":               func(d, _ *dynamicValue) error { return d.grow(u8(200), 3) },
+		"extend":             func(d, other *dynamicValue) error { return d.extend(other, u8(200)) },
+		"extend to no bytes": func(d, _ *dynamicValue) error { return d.extend(new(dynamicValue), u8(0)) },
 		"cut":                func(d, _ *dynamicValue) error { return d.cut(u8(3)) },
 		"cut to no bytes":    func(d, _ *dynamicValue) error { return d.cut(u8(0)) },
 	} {
@@ -201,6 +203,34 @@ func TestLeftoverIsSeen(t *testing.T) {
 	r.endRun(false)
 	if r.buffers != 0 || Leftover() != before {
 		t.Errorf("after a failure: got %d buffers and %d left over, want 0: a failure ends anywhere", r.buffers, Leftover()-before)
+	}
+}
+
+// A value grows in its buffer as long as that has room and no other holder, and
+// the shorter value stays as it is.
+func TestDynamicValueExtends(t *testing.T) {
+	list, buffers := valuesOf(t, 4)
+	a, b, c, d := list[0], list[1], list[2], list[3]
+	filled(t, a, 4, 1)
+	must(t, b.extend(a, u8(6))) // a has no room
+	if &b.bytes()[0] == &a.bytes()[0] || *buffers != 2 {
+		t.Errorf("got the bytes of a value without room, or %d buffers, want 2", *buffers)
+	}
+	copy(b.bytes()[4:], []byte{5, 6})
+	must(t, c.extend(b, u8(12)))
+	if &c.bytes()[0] != &b.bytes()[0] {
+		t.Error("got other bytes than those of a value with room")
+	}
+	copy(c.bytes()[6:], []byte{7, 8, 9, 10, 11, 12})
+	must(t, d.extend(b, u8(7))) // its buffer has another holder now
+	d.bytes()[6] = 99
+	if want := []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}; !slices.Equal(c.bytes(), want) || !slices.Equal(b.bytes(), want[:6]) || !slices.Equal(d.bytes()[:6], want[:6]) {
+		t.Errorf("got %v, %v and %v, want the beginnings of %v", b.bytes(), c.bytes(), d.bytes(), want)
+	}
+	b.drop()
+	must(t, b.extend(c, u8(13))) // full
+	if &b.bytes()[0] == &c.bytes()[0] {
+		t.Error("got the bytes of a full buffer")
 	}
 }
 
