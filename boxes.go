@@ -10,6 +10,7 @@ import (
 
 	"github.com/tenure-go/tenure/internal/ended"
 	"github.com/tenure-go/tenure/internal/exec"
+	"github.com/tenure-go/tenure/internal/pass"
 	"github.com/tenure-go/tenure/internal/symbolic"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/plan"
@@ -26,9 +27,8 @@ type boxes struct {
 	model   *Model
 	promise *promise
 	options sessionOptions
-	params  [][]*symbolic.Expr // dimensions of the inputs
-	planned int                // sizes, one by one
-	reasons map[string]int     // of these, by why they are not proved by expressions
+	planned int            // sizes, one by one
+	reasons map[string]int // of these, by why they are not proved by expressions
 }
 
 // sizeLimits say which sizes are planned one by one.
@@ -40,8 +40,9 @@ type sizeLimits struct {
 
 var defaultLimits = sizeLimits{each: 4096, few: 24, most: 1 << 16}
 
-// span is a range of the sizes of a dimension, by their number in rising order.
-type span struct{ lo, hi int }
+// span is a range of the sizes of a dimension: those with the numbers base +
+// step·k in rising order, for k from lo to hi.
+type span struct{ lo, hi, base, step int }
 
 // number returns how many sizes a dimension has.
 func (d *dimension) number() int {
@@ -59,6 +60,28 @@ func (d *dimension) nth(i int) int {
 	return d.sizes[i]
 }
 
+// of returns size k of a span.
+func (d *dimension) of(s span, k int) int { return d.nth(s.base + s.step*k) }
+
+// line reports whether the sizes of a span are first + stride·k. If not,
+// expressions have the sizes themselves.
+func (d *dimension) line(s span) (first, stride int, ok bool) {
+	if d.every {
+		return s.base, s.step, true
+	}
+	stride = 1
+	if s.lo < s.hi {
+		stride = d.of(s, s.lo+1) - d.of(s, s.lo)
+	}
+	first = d.of(s, s.lo) - stride*s.lo
+	for k := s.lo; k <= s.hi; k++ {
+		if d.of(s, k) != first+stride*k {
+			return 0, 1, false
+		}
+	}
+	return first, stride, true
+}
+
 // corner is the plan of the largest sizes of a box.
 type corner struct {
 	at        []int
@@ -69,20 +92,9 @@ type corner struct {
 // promiseBoxes makes the promise for all sizes.
 func (m *Model) promiseBoxes(ctx context.Context, p *promise, o sessionOptions) error {
 	b := &boxes{model: m, promise: p, options: o, reasons: map[string]int{}}
-	for _, places := range p.sizes.places {
-		var dims []*symbolic.Expr
-		for _, at := range places {
-			sum := symbolic.Const(int64(at.fixed))
-			for _, i := range at.terms {
-				sum = sum.Add(symbolic.Symbol(p.sizes.dims[i].name))
-			}
-			dims = append(dims, sum)
-		}
-		b.params = append(b.params, dims)
-	}
 	whole := make([]span, len(p.sizes.dims))
 	for i := range whole {
-		whole[i] = span{0, p.sizes.dims[i].number() - 1}
+		whole[i] = span{hi: p.sizes.dims[i].number() - 1, step: 1}
 	}
 	if err := b.prove(ctx, whole, nil, "few sizes"); err != nil {
 		return err
@@ -107,7 +119,7 @@ func (b *boxes) prove(ctx context.Context, box []span, last *corner, why string)
 	}
 	dims := b.promise.sizes.dims
 	for i, s := range box {
-		if s.lo < s.hi && dims[i].nth(s.lo) == 0 {
+		if s.lo < s.hi && dims[i].of(s, s.lo) == 0 {
 			return b.halves(ctx, box, i, s.lo, last, why)
 		}
 	}
@@ -121,7 +133,7 @@ func (b *boxes) prove(ctx context.Context, box []span, last *corner, why string)
 		b.promise.figures.Refused += count(box) - 1
 		return nil
 	}
-	why, along, err := b.over(ctx, box, last)
+	why, open, err := b.over(ctx, box, last)
 	if err != nil || why == "" {
 		return err
 	}
@@ -129,12 +141,49 @@ func (b *boxes) prove(ctx context.Context, box []span, last *corner, why string)
 		return b.each(ctx, box, last, why)
 	}
 	for i, s := range box {
-		if s.lo < s.hi && dims[i].nth(s.lo) == 1 {
+		if s.lo < s.hi && (dims[i].of(s, s.lo) == 1 || s.step > 1 && s.lo <= 1) { // a quotient may be 0 or 1
 			return b.halves(ctx, box, i, s.lo, last, why)
+		}
+	}
+	var along []string
+	if open != nil {
+		if along = open.Along; b.residues(box, open.Modulus) >= 0 {
+			return b.classes(ctx, box, b.residues(box, open.Modulus), open.Modulus, last, why)
 		}
 	}
 	i := b.longest(box, along)
 	return b.halves(ctx, box, i, box[i].lo+(box[i].hi-box[i].lo)/2, last, why)
+}
+
+// mostClasses is the most classes that a dimension is cut into at a time.
+const mostClasses = 16
+
+// residues returns a dimension whose sizes are to be cut into classes, because
+// what was not proved depends on the rest of a division, -1 for none.
+func (b *boxes) residues(box []span, modulus map[string]int64) int {
+	for i, s := range box {
+		if m := modulus[b.promise.sizes.dims[i].name]; m > 1 && m <= mostClasses && int64(s.hi-s.lo) > 2*m {
+			return i
+		}
+	}
+	return -1
+}
+
+// classes proves the parts of a box whose sizes of dimension i leave the same
+// rest.
+func (b *boxes) classes(ctx context.Context, box []span, i int, modulus map[string]int64, last *corner, why string) error {
+	s, m := box[i], int(modulus[b.promise.sizes.dims[i].name])
+	for r := range m {
+		// The class of the largest size comes first.
+		rest := ((s.hi-s.lo-r)%m + m) % m
+		class := slices.Clone(box)
+		class[i] = span{hi: (s.hi - s.lo - rest) / m, base: s.base + s.step*(s.lo+rest), step: s.step * m}
+		if err := b.prove(ctx, class, last, why); err != nil {
+			return err
+		}
+		last = nil
+	}
+	return nil
 }
 
 // longest returns the dimension with the most sizes of a box, among those that
@@ -188,7 +237,7 @@ func count(box []span) int {
 func (b *boxes) upper(box []span) []int {
 	at := make([]int, len(box))
 	for i, s := range box {
-		at[i] = b.promise.sizes.dims[i].nth(s.hi)
+		at[i] = b.promise.sizes.dims[i].of(s, s.hi)
 	}
 	return at
 }
@@ -204,7 +253,7 @@ func (b *boxes) each(ctx context.Context, box []span, last *corner, why string) 
 	next = func(i int) error {
 		if i < len(box) {
 			for n := box[i].hi; n >= box[i].lo; n-- {
-				at[i] = b.promise.sizes.dims[i].nth(n)
+				at[i] = b.promise.sizes.dims[i].of(box[i], n)
 				if err := next(i + 1); err != nil {
 					return err
 				}
@@ -263,26 +312,27 @@ var never = []string{"a branch", "a loop", "possible types", "the value of an in
 const ownProgram = "a program of its own"
 
 // over proves that the plan of the upper corner of a box is one for all of its
-// sizes. why says what is not proved, "" if all is, and along the dimensions
-// that it is about, if that is known.
-func (b *boxes) over(ctx context.Context, box []span, last *corner) (why string, along []string, err error) {
+// sizes. why says what is not proved, "" if all is, and the formulas more about
+// it, where it is no fault of the corner.
+func (b *boxes) over(ctx context.Context, box []span, last *corner) (why string, open *pass.Formulas, err error) {
 	switch {
 	case last.exe == nil:
 		return "the largest sizes are refused", nil, nil
 	case last.structure == nil:
 		return ownProgram, nil, nil
 	}
-	p, n, ranges := b.promise, count(box), b.ranges(box)
+	p, n := b.promise, count(box)
+	params, ranges := b.expressions(box)
 	b.model.compiling.Lock()
-	f, why := last.structure.Over(b.params, ranges)
-	x := &scratchOver{Formulas: f, sizer: last.exe.NewSizer(), dims: p.sizes.dims, sizes: map[string]int64{}}
+	f, why := last.structure.Over(params, ranges)
+	x := &scratchOver{Formulas: f, sizer: last.exe.NewSizer(), dims: p.sizes.dims, box: box, sizes: map[string]int64{}}
 	if why == "" {
 		x.best = p.figures.Scratch.Bytes / int64(p.figures.Threads)
-		why = x.search(box)
+		why = x.search()
 	}
 	b.model.compiling.Unlock()
 	if why != "" {
-		return why, f.Along, nil
+		return why, f, nil
 	}
 	p.figures.Sizes += n - 1
 	p.figures.Boxes++
@@ -303,14 +353,33 @@ func (b *boxes) over(ctx context.Context, box []span, last *corner) (why string,
 	return "", nil, b.corners(ctx, box)
 }
 
-// ranges returns the box with the names of its dimensions.
-func (b *boxes) ranges(box []span) symbolic.Box {
-	ranges := symbolic.Box{}
+// expressions returns the dimensions of the inputs over a box, and the ranges
+// of their symbols.
+func (b *boxes) expressions(box []span) (params [][]*symbolic.Expr, ranges symbolic.Box) {
+	sizes := b.promise.sizes
+	ranges = symbolic.Box{}
+	of := make([]*symbolic.Expr, len(box))
 	for i, s := range box {
-		d := &b.promise.sizes.dims[i]
-		ranges[d.name] = symbolic.Range{Lo: int64(d.nth(s.lo)), Hi: int64(d.nth(s.hi))}
+		d := &sizes.dims[i]
+		of[i] = symbolic.Symbol(d.name)
+		ranges[d.name] = symbolic.Range{Lo: int64(d.of(s, s.lo)), Hi: int64(d.of(s, s.hi))}
+		if first, stride, ok := d.line(s); ok {
+			of[i] = of[i].Mul(symbolic.Const(int64(stride))).Add(symbolic.Const(int64(first)))
+			ranges[d.name] = symbolic.Range{Lo: int64(s.lo), Hi: int64(s.hi)}
+		}
 	}
-	return ranges
+	for _, places := range sizes.places {
+		var dims []*symbolic.Expr
+		for _, at := range places {
+			sum := symbolic.Const(int64(at.fixed))
+			for _, i := range at.terms {
+				sum = sum.Add(of[i])
+			}
+			dims = append(dims, sum)
+		}
+		params = append(params, dims)
+	}
+	return params, ranges
 }
 
 // refuses reports whether the model is proved to refuse all sizes of a box: a
@@ -318,8 +387,8 @@ func (b *boxes) ranges(box []span) symbolic.Box {
 func (b *boxes) refuses(box []span) bool {
 	b.model.compiling.Lock()
 	defer b.model.compiling.Unlock()
-	ranges := b.ranges(box)
-	return slices.ContainsFunc(b.promise.structures.list, func(s *structure) bool { return s.Refuses(b.params, ranges) })
+	params, ranges := b.expressions(box)
+	return slices.ContainsFunc(b.promise.structures.list, func(s *structure) bool { return s.Refuses(params, ranges) })
 }
 
 // raiseScratch raises the promised scratch to that of a size in a box. Unless
@@ -359,7 +428,7 @@ func (b *boxes) corners(ctx context.Context, box []span) error {
 				n = s.lo
 				other = other && s.lo < s.hi
 			}
-			at[i] = p.sizes.dims[i].nth(n)
+			at[i] = p.sizes.dims[i].of(s, n)
 		}
 		if !other {
 			continue

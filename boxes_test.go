@@ -141,6 +141,39 @@ func TestBoxesWithoutProof(t *testing.T) {
 	}
 }
 
+// TestBoxesOfClasses has a residual that fits every second size: those of one
+// rest are proved together.
+func TestBoxesOfClasses(t *testing.T) {
+	memorytest.Check(t)
+	p, err := ir.Parse(`
+	func @f(%x: f32[b,2,n]) {
+		weight @w: f32[2,2,2]
+		%e = exp(%x)
+		%p = average_pool(%e) {kernel_shape = [2], strides = [2]}
+		%u = conv_transpose(%p, @w) {strides = [2]}
+		%r = add(%u, %e)
+		%s = softmax(%r) {axis = -1}
+		return %s
+	}`, op.Builtin())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := LoadProgram(p, ir.WeightMap{"w": make([]byte, 32)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	for i, opts := range [][]SessionOption{{WithUpTo("b", 3), WithUpTo("n", 61)}, {WithSizes("b", 2), WithSizes("n", 4, 8, 12, 16, 20, 24, 28, 32)}, {WithSizes("b", 2), WithSizes("n", 4, 6, 12, 14, 20, 24, 28, 32)}} {
+		r, fault, err := CompareBoxes(t, m, 3, append(opts, WithThreads(2))...)
+		if err != nil || fault != "" {
+			t.Fatalf("got %v, %s", err, fault)
+		}
+		if i < 2 && (r.Boxes > 12 || 3*r.ByExpressions < 2*r.Sizes) {
+			t.Errorf("got %d sizes of %d in %d boxes, want most in a few", r.ByExpressions, r.Sizes, r.Boxes)
+		}
+	}
+}
+
 // TestTooManySizes has a loop, of which no range is proved by expressions.
 func TestTooManySizes(t *testing.T) {
 	memorytest.Check(t)

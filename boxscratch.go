@@ -21,6 +21,7 @@ type scratchOver struct {
 	*pass.Formulas
 	sizer *exec.Sizer
 	dims  []dimension
+	box   []span
 	sizes map[string]int64
 
 	best  int64 // bytes per thread that some size takes
@@ -33,7 +34,7 @@ type scratchOver struct {
 const mostBound = 1 << 16
 
 // search looks at every call. why is what is not known, "" if all is.
-func (x *scratchOver) search(box []span) (why string) {
+func (x *scratchOver) search() (why string) {
 	seen := map[string]bool{}
 	for _, k := range x.sizer.Calls() {
 		c := x.sizer.Call(k)
@@ -42,7 +43,7 @@ func (x *scratchOver) search(box []span) (why string) {
 			continue
 		}
 		seen[key] = true
-		part := slices.Clone(box)
+		part := slices.Clone(x.box)
 		for i := range part {
 			if !slices.Contains(uses, x.dims[i].name) {
 				part[i].lo = part[i].hi
@@ -76,6 +77,11 @@ func (x *scratchOver) key(c *ir.Call) (key string, uses []string) {
 		}
 		if v.Kind == ir.Weight {
 			fmt.Fprintf(&b, "#%d", v.ID)
+			if !x.IsSame(v.ID) {
+				for i := range x.dims {
+					uses = append(uses, x.dims[i].name)
+				}
+			}
 		}
 	}
 	for _, a := range c.Args {
@@ -139,14 +145,18 @@ func (x *scratchOver) call(k int, c *ir.Call, part []span, fresh bool) error {
 func (x *scratchOver) upper(part []span) []int {
 	at := make([]int, len(part))
 	for i, s := range part {
-		at[i] = x.dims[i].nth(s.hi)
+		at[i] = x.dims[i].of(s, s.hi)
 	}
 	return at
 }
 
 func (x *scratchOver) setSizes(part []span) {
 	for i, s := range part {
-		x.sizes[x.dims[i].name] = int64(x.dims[i].nth(s.hi))
+		n := s.hi
+		if _, _, ok := x.dims[i].line(x.box[i]); !ok {
+			n = x.dims[i].of(s, s.hi)
+		}
+		x.sizes[x.dims[i].name] = int64(n)
 	}
 }
 

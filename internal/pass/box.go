@@ -68,12 +68,12 @@ func (b *overBox) prove() (why string) {
 		for ; len(guards) > 0 && guards[0].at <= at; guards = guards[1:] {
 			g := guards[0]
 			if answer, ok := b.answerOver(g); (!ok || answer != g.answer) && !s.ignores(questionNames[g.question]) {
-				b.Along = b.symbolsOf(g)
+				b.note(b.sizesAsked(g)...)
 				return questionNames[g.question] + b.sizesOf(g)
 			}
 		}
 		for ; len(constant) > 0 && constant[0].at <= at; constant = constant[1:] {
-			if g := constant[0]; !b.isSame(g.id) && !s.ignores("value") || b.refusing && !b.hasBytes(g) {
+			if g := constant[0]; !b.IsSame(g.id) && !s.ignores("value") || b.refusing && !b.hasBytes(g) {
 				return "value"
 			}
 		}
@@ -116,19 +116,38 @@ func (b *overBox) sizesOf(g guard) string {
 	return ""
 }
 
-// symbolsOf returns the symbols of the sizes that a question is about.
-func (b *overBox) symbolsOf(g guard) (list []string) {
+// sizesAsked returns the sizes that a question is about.
+func (b *overBox) sizesAsked(g guard) []*symbolic.Expr {
 	x, y := b.dims[g.a], b.dims[g.b]
 	switch {
 	case g.question == sameSize && x != nil && y != nil:
-		x, y = x[g.x:g.x+1], y[g.y:g.y+1]
+		return []*symbolic.Expr{x[g.x], y[g.y]}
 	case g.question == fewRows && x != nil && y != nil:
-		x, y = []*symbolic.Expr{rowsOver(x, len(y))}, nil
+		return []*symbolic.Expr{rowsOver(x, len(y))}
 	}
-	for _, e := range slices.Concat(x, y) {
-		list = append(list, e.Symbols()...)
+	return slices.Concat(x, y)
+}
+
+// note keeps what is known of sizes about which a question is not answered.
+func (b *overBox) note(sizes ...*symbolic.Expr) {
+	b.Modulus = map[string]int64{}
+	for _, e := range sizes {
+		b.Along = append(b.Along, e.Symbols()...)
 	}
-	return list
+	for _, name := range b.Along {
+		for _, e := range sizes {
+			b.Modulus[name] = max(b.Modulus[name], e.Modulus(name))
+		}
+	}
+}
+
+// noteCall is note for the sizes of a call, and for the numbers that it reads.
+func (b *overBox) noteCall(c *shadow) {
+	var sizes []*symbolic.Expr
+	for _, id := range slices.Concat(c.args, c.results) {
+		sizes = append(append(sizes, b.dims[id]...), b.contents[id]...)
+	}
+	b.note(sizes...)
 }
 
 // where names a call for reports.
@@ -157,6 +176,7 @@ func (b *overBox) visit(v *visit) (why string) {
 	}
 	for _, id := range v.results {
 		if id != 0 && !b.isDerived(id) {
+			b.noteCall(&v.shadow)
 			return "sizes of " + v.where()
 		}
 	}
@@ -164,6 +184,7 @@ func (b *overBox) visit(v *visit) (why string) {
 		return ""
 	}
 	if !b.fold(v) && !b.structure.ignores("folding") {
+		b.noteCall(&v.shadow)
 		return "folding of " + v.where()
 	}
 	if b.refusing {
@@ -281,7 +302,7 @@ func (b *overBox) settle(v *visit) {
 		return
 	}
 	for _, id := range v.args {
-		if id != 0 && !(b.isSame(id) && b.isFixed(id)) {
+		if id != 0 && !(b.IsSame(id) && b.isFixed(id)) {
 			return
 		}
 	}
@@ -292,20 +313,21 @@ func (b *overBox) settle(v *visit) {
 	}
 }
 
-// isSame reports whether a constant has the same bytes at all sizes.
-func (b *overBox) isSame(id int) bool {
-	if b.structure.weights[id] == nil {
+// IsSame reports whether a constant is proved to have the same bytes at all
+// sizes of the box, by [Structure.Over].
+func (f *Formulas) IsSame(id int) bool {
+	if f.structure.weights[id] == nil {
 		return false
 	}
-	if !b.structure.varies[id] || b.same[id] {
+	if !f.structure.varies[id] || f.same != nil && f.same[id] {
 		return true
 	}
-	for _, e := range b.contents[id] {
+	for _, e := range f.contents[id] {
 		if _, ok := e.Value(); !ok {
 			return false
 		}
 	}
-	return b.contents[id] != nil
+	return f.contents[id] != nil
 }
 
 // isFixed reports whether a value has the same sizes everywhere.
@@ -329,6 +351,7 @@ func (b *overBox) views() (why string) {
 			whole = whole.and(b.haveSameType(v.args[arg], v.results[0]))
 		}
 		if (!ok || arg != g.arg || whole != truthOf(g.whole)) && !b.structure.ignores("view") {
+			b.noteCall(&v.shadow)
 			return "view of " + v.where()
 		}
 	}
@@ -347,6 +370,7 @@ func (b *overBox) aliases() (why string) {
 	}
 	for _, e := range a.empty {
 		if b.isEmpty(e.id) != truthOf(e.empty) && !b.structure.ignores("empty") {
+			b.note(b.dims[e.id]...)
 			return "empty"
 		}
 	}
@@ -357,6 +381,7 @@ func (b *overBox) aliases() (why string) {
 			kind, whole, ok := c.aliasOver(p.arg, p.result)
 			same := ok && !p.unsure && !p.unsureKind && kind == p.kind && (kind != op.View || whole == yes) && b.mayView(c, p) == truthOf(p.view)
 			if !same && !b.structure.ignores("alias") {
+				b.noteCall(&call.shadow)
 				return "alias of " + c.where()
 			}
 		}

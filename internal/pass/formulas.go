@@ -32,9 +32,12 @@ type Formulas struct {
 	// not proved to hold over the box.
 	same []bool
 
-	// Along has the symbols of which a question was not answered that kept the
-	// structure from being proved over the box. It is empty where any may be.
-	Along []string
+	// Along has the symbols of the sizes about which a question was not
+	// answered that kept the structure from being proved over the box, and
+	// Modulus numbers by symbol: the answer may be the same for all that leave
+	// the same rest. Both are empty where nothing is known.
+	Along   []string
+	Modulus map[string]int64
 
 	// Underived says which sizes are unknown, by the first value that has none.
 	Underived []string

@@ -161,27 +161,40 @@ func (f *Formulas) isInBlocks(arg, result []*symbolic.Expr) truth {
 	if lead < 0 {
 		return no
 	}
-	const before, inside, behind = 0, 1, 2
-	place := before
+	const before, inside, behind = 1, 2, 4
+	places, fails := before, false // where it may be, at some size or other
 	for i := len(result) - 1; i >= 0; i-- {
 		size, n := symbolic.Const(1), result[i]
 		if i >= lead {
 			size = arg[i-lead]
 		}
 		isOne, same := f.isNumber(size, 1), f.equals(size, n)
-		if isOne == undecided || same == undecided {
-			return undecided
+		next := 0
+		for _, place := range []int{before, inside, behind} {
+			if places&place == 0 {
+				continue
+			}
+			if same != no && isOne != no {
+				next |= place
+			}
+			if same != no && isOne != yes && place != behind {
+				next |= inside
+			}
+			if same != yes && isOne != no && place == before {
+				next |= before
+			}
+			if (same != yes || place == behind) && isOne != no && place != before {
+				next |= behind
+			}
+			fails = fails || isOne != yes && (same != yes || place == behind)
 		}
-		switch {
-		case same == yes && isOne == yes:
-		case same == yes && place != behind:
-			place = inside
-		case isOne == yes && place == before:
-		case isOne == yes:
-			place = behind
-		default:
-			return no
-		}
+		places = next
+	}
+	switch {
+	case places == 0:
+		return no
+	case fails:
+		return undecided
 	}
 	return yes
 }

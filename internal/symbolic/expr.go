@@ -379,6 +379,43 @@ func (e *Expr) symbols(list *[]string) {
 	}
 }
 
+// Modulus returns a number such that all quotients with the symbol called name
+// in the expression have the same rest for sizes that leave the same rest when
+// they are divided by it: 1 if there are no quotients, 0 if it is beyond int64.
+func (e *Expr) Modulus(name string) int64 {
+	all := int64(1)
+	if e == nil {
+		return all
+	}
+	for _, t := range e.terms {
+		for _, p := range t.powers {
+			for _, x := range p.atom.args {
+				inner, ok := x.Modulus(name), true
+				if p.atom.kind == quotient && slices.Contains(x.Symbols(), name) {
+					inner, ok = mul(inner, p.atom.den)
+				}
+				if !ok {
+					return 0
+				}
+				all = multiple(all, inner)
+			}
+		}
+	}
+	return all
+}
+
+// multiple returns the least common multiple, 0 beyond int64.
+func multiple(a, b int64) int64 {
+	if a == 0 || b == 0 {
+		return 0
+	}
+	n, ok := mul(a/gcd(a, b), b)
+	if !ok {
+		return 0
+	}
+	return n
+}
+
 // With returns the expression with f in the place of the symbol called name.
 func (e *Expr) With(name string, f *Expr) *Expr {
 	if e == nil || !slices.Contains(e.Symbols(), name) {

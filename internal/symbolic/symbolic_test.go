@@ -180,3 +180,19 @@ func TestNormalForm(t *testing.T) {
 		t.Errorf("got %s, want x + y", got)
 	}
 }
+
+func TestModulus(t *testing.T) {
+	x, y := symbolic.Symbol("x"), symbolic.Symbol("y")
+	half := x.Floor(2)
+	for _, test := range []struct {
+		e    *symbolic.Expr
+		want int64
+	}{
+		{nil, 1}, {x.Mul(y), 1}, {half, 2}, {half.Add(y.Floor(7)), 2}, {symbolic.Max(x.Ceil(6), y), 6}, {half.Add(symbolic.Const(1)).Floor(2).Add(x.Floor(3)), 12},
+		{x.Floor(1 << 62).Add(x.Floor(3)).Add(x.Floor(5)), 0},
+	} {
+		if got := test.e.Modulus("x"); got != test.want {
+			t.Errorf("%s: got %d, want %d", test.e, got, test.want)
+		}
+	}
+}
