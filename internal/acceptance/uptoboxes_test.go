@@ -43,7 +43,9 @@ func boxCases() []boxCase {
 				return sizes["sequence"] > 0 && sizes["past_sequence"]+sizes["sequence"] <= 64
 			}},
 		{name: "unet_tiny", model: shared("unet_tiny"), bounds: map[string]int{"batch": 2, "height": 56, "width": 56}, most: 2500,
-			takes: func(sizes map[string]int) bool { return sizes["batch"] > 0 && sizes["height"] > 5 && sizes["width"] > 5 }},
+			takes: func(sizes map[string]int) bool {
+				return sizes["batch"] > 0 && sizes["height"] > 5 && sizes["width"] > 5
+			}},
 	}
 }
 
