@@ -37,7 +37,6 @@ var excluded = []exclusion{
 	{names: "test_momentum*", reason: training},
 	{names: "test_nesterov_momentum", reason: training},
 	{names: "test_gradient_*", reason: training},
-	{names: "test_training_dropout*", reason: training},
 	{names: "test_image_decoder_*", reason: images},
 	{names: "test_not_?d", reason: ancient},
 	{names: "test_scan_sum", reason: batchedScan},

@@ -212,8 +212,6 @@ var departures = []departure{
 		func(m *model, fault string) bool {
 			return m.same() && m.leaps() && m.node().get("output_shape") == nil
 		}},
-	{[]string{"Dropout"}, "a run that may train is not supported",
-		func(m *model, fault string) bool { return refusal(fault) && strings.Contains(fault, "training_mode") }},
 	{[]string{"Dropout"}, "elements that are not dropped are true in the mask; before opset 12 ONNX Runtime returns false",
 		func(m *model, fault string) bool { return m.opset < 12 && strings.HasPrefix(fault, "output y1") }},
 	{[]string{"GlobalMaxPool", "MaxPool", "MaxRoiPool", "Hardmax"}, "where a NaN stands among numbers is left open; ONNX Runtime goes by where it lies",

@@ -41,7 +41,6 @@ var evaluatorDepartures = []departure{
 	{[]string{"Cast", "CastLike"}, "a power of two has no sign: a negative number is NaN, as in ml_dtypes; it takes the size of the number", func(m *model, fault string) bool {
 		return strings.Contains(fault, "got NaN")
 	}},
-	{[]string{"Dropout"}, "a run that may train is not supported", func(_ *model, fault string) bool { return refusal(fault) && strings.Contains(fault, "training_mode") }},
 	{[]string{"BlackmanWindow", "HammingWindow", "HannWindow"}, "a symmetric window of one point is a quotient of zeros in the function of the specification; integers are cut from it", func(m *model, _ string) bool {
 		return true
 	}},

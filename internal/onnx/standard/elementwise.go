@@ -1,7 +1,6 @@
 package standard
 
 import (
-	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/elementwise"
 	"github.com/tenure-go/tenure/internal/onnx/lift"
 	"github.com/tenure-go/tenure/internal/onnx/wire"
@@ -69,62 +68,6 @@ func liftCastLike(n *lift.Node) {
 		return
 	}
 	n.FinishAs("Cast", n.Args[:1], op.Attr{Name: "to", Value: like.Type.DType})
-}
-
-// liftDropout drops the dropping: outside of training, and where nothing is
-// dropped, it is the identity.
-func liftDropout(n *lift.Node) {
-	n.Ignore("ratio", "seed")
-	if n.Opset < 7 && lift.TakeOr(n, "is_test", int64(0)) == 0 {
-		n.Unsupported("is_test 0")
-	}
-	n.NoMoreAttrs()
-	if training := n.Arg(2); training != nil {
-		on, known := n.Store.Bytes(training)
-		if (!known || len(on) != 1 || on[0] != 0) && !dropsNothing(n) {
-			n.Unsupported("training_mode that is not the constant false, with a ratio that is not the constant 0")
-			return
-		}
-	}
-	if n.Wanted(1) {
-		keepAll(n)
-		return
-	}
-	n.Finish("identity", n.Args[:min(1, len(n.Args))])
-}
-
-// dropsNothing reports whether the ratio of a Dropout is the constant 0.
-func dropsNothing(n *lift.Node) bool {
-	ratio := n.Arg(1)
-	if ratio == nil {
-		return false // one half
-	}
-	data, known := n.Store.Bytes(ratio)
-	if !known || len(data) != ratio.Type.DType.Size() {
-		return false
-	}
-	v, ok := lift.DecodeFloat(ratio.Type.DType, data)
-	return ok && v == 0
-}
-
-// keepAll binds the outputs to x and to a mask that drops nothing.
-func keepAll(n *lift.Node) {
-	if n.Opset < 10 {
-		n.Unsupported("output 1, the mask")
-		return
-	}
-	x := n.Arg(0)
-	if x == nil || len(n.Proto.Outputs) > 2 {
-		n.Fail("got %d operands and %d outputs, want an operand and 1 or 2", len(n.Args), len(n.Proto.Outputs))
-		return
-	}
-	if n.Proto.Outputs[0] != "" {
-		n.Bind(n.Proto.Outputs[:1], func(names []string) []*ir.Value { return n.Emit("identity", n.Args[:1], nil, names) })
-	}
-	n.Bind(n.Proto.Outputs[1:], func(names []string) []*ir.Value {
-		yes := n.Call("cast", []*ir.Value{n.Scalar(dtype.I64, 1)}, op.Attr{Name: "to", Value: dtype.Bool})
-		return n.Emit("expand", []*ir.Value{yes, n.ShapeOf(x)}, nil, names)
-	})
 }
 
 // liftBinary lifts an operator of two operands. Before opset 7 these did not
