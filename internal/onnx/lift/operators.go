@@ -87,7 +87,7 @@ func (n *Node) lift() {
 	case domain == "" && !imported:
 		n.Err = wire.Corruptf("the model imports no opset of ONNX's own domain, want one from %d to %d", MinOpset, MaxOpset)
 	case !ok:
-		n.Unsupported("no such operator")
+		n.Unsupported("%s", noOperator(domain))
 	case imported && opset < entry.From:
 		n.Unsupported("the operator exists from opset %d on", entry.From)
 	case imported && entry.Till != 0 && opset > entry.Till:
@@ -130,4 +130,12 @@ func (n *Node) LiftNumbers() {
 		return
 	}
 	n.Entry.Lift(n)
+}
+
+// noOperator says why there is no operator of a domain.
+func noOperator(domain string) string {
+	if domain == "com.microsoft.nchwc" {
+		return "ONNX Runtime's optimiser has laid the model out for one processor; save it at the level extended"
+	}
+	return "no such operator"
 }
