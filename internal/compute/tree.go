@@ -26,9 +26,20 @@ func treesOf(c *op.Call, constants Constants) (Kernel, error) {
 	return bind(c, constants), nil
 }
 
-// treeRows is how many rows a tile has at least: enough to read a tree from
-// memory once for all of them, and few enough to stay in the cache beside it.
-const treeRows = 64
+// A tile has up to treeRows rows: enough to read a tree from memory once for all
+// of them, and few enough to stay in the cache beside it. They have about
+// treeNumbers features, or are treeLeast.
+const (
+	treeRows    = 64
+	treeLeast   = 8 // what the kernel walks side by side
+	treeNumbers = 1 << 16
+)
+
+// treeTile returns how many rows a tile has, a multiple of treeLeast.
+func treeTile(rows, features int) int {
+	each := min(treeRows, rows/16, treeNumbers/max(features, 1))
+	return max(each/treeLeast*treeLeast, treeLeast)
+}
 
 // trees walks decision trees for rows of features.
 type trees[T kernel.Float, I classic.Index] struct {
@@ -39,7 +50,9 @@ type trees[T kernel.Float, I classic.Index] struct {
 	seen     [op.TreeMembers + 1]*byte
 	features int
 
-	rows groups
+	rows    groups
+	numbers int  // of the rows of a tile
+	mustSee bool // result 1 is needed and not wanted
 }
 
 func newTrees[T kernel.Float, I classic.Index](c *op.Call, constants Constants) Kernel {
@@ -56,10 +69,11 @@ func (k *trees[T, I]) Refill(t *Task) error {
 	c := t.Call
 	sizes := c.In[op.TreeRows].Shape.Sizes()
 	k.ensemble.Features = sizes[1]
-	k.rows = groups{sizes[0], treeRows}
-	t.Tiles = k.rows.tiles()
-	if !wanted(c, 1) && k.ensemble.Join > classic.Average {
-		t.Scratch = treeRows * k.ensemble.Outputs
+	k.rows = groups{sizes[0], treeTile(sizes[0], sizes[1])}
+	k.numbers = k.rows.each * sizes[1]
+	t.Tiles, t.Scratch = k.rows.tiles(), k.numbers*c.In[op.TreeRows].DType.Size()
+	if k.mustSee = !wanted(c, 1) && k.ensemble.Join > classic.Average; k.mustSee {
+		t.Scratch += k.rows.each * k.ensemble.Outputs
 	}
 	return nil
 }
@@ -87,13 +101,14 @@ func (k *trees[T, I]) Start(t *Task) error {
 func (k *trees[T, I]) Tile(t *Task, tile int, scratch []byte) {
 	c, e := t.Call, &k.ensemble
 	lo, hi := k.rows.of(tile)
+	bytes := k.numbers * c.In[op.TreeRows].DType.Size()
 	scores := out[T](c, 0)[lo*e.Outputs : hi*e.Outputs]
 	var seen []bool
 	switch {
 	case wanted(c, 1):
 		seen = out[bool](c, 1)[lo*e.Outputs : hi*e.Outputs]
-	case t.Scratch > 0:
-		seen = view[bool](scratch)[:len(scores)]
+	case k.mustSee:
+		seen = view[bool](scratch[bytes:])[:len(scores)]
 	}
-	e.Rows(scores, seen, in[T](c, op.TreeRows)[lo*e.Features:hi*e.Features])
+	e.Rows(scores, seen, in[T](c, op.TreeRows)[lo*e.Features:hi*e.Features], view[T](scratch[:bytes]))
 }

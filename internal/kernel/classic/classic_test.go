@@ -66,11 +66,12 @@ func TestRows(t *testing.T) {
 			}
 		}
 		scores, seen := kerneltest.Out[float32](s, "scores", rows*e.Outputs), kerneltest.Out[bool](s, "seen", rows*e.Outputs)
-		e.Rows(scores, seen, kerneltest.In(s, "x", x))
+		scratch := kerneltest.Out[float32](s, "scratch", len(x))
+		e.Rows(scores, seen, kerneltest.In(s, "x", x), scratch)
 		s.Check()
 		if e.Join <= classic.Average {
 			plain := make([]float32, len(scores))
-			if e.Rows(plain, nil, x); !slices.Equal(plain, scores) {
+			if e.Rows(plain, nil, x, scratch); !slices.Equal(plain, scores) {
 				t.Fatalf("case %d: got %v without seen, want %v", i, plain, scores)
 			}
 		}

@@ -5,7 +5,7 @@
 //
 //	e := classic.Ensemble[float32, int32]{Nodes: nodes, Roots: roots, Weights: weights, Outputs: 1, Features: 30}
 //	if err := e.Check(); err == nil {
-//		e.Rows(scores, nil, x)
+//		e.Rows(scores, nil, x, scratch)
 //	}
 //
 // The caller owns all slices. Calls that write different results may run side

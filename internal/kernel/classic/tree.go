@@ -118,8 +118,8 @@ func (n *Node[T, I]) set() I { return *(*I)(unsafe.Pointer(&n.Split)) }
 
 // Rows computes the scores [rows,Outputs] of x [rows,Features]. seen is nil or
 // has one element for each score, and becomes true where a leaf has a weight
-// for it; it may be nil only for sums and averages.
-func (e *Ensemble[T, I]) Rows(scores []T, seen []bool, x []T) {
+// for it; it may be nil only for sums and averages. scratch is as long as x.
+func (e *Ensemble[T, I]) Rows(scores []T, seen []bool, x, scratch []T) {
 	clear(scores)
 	clear(seen)
 	rows := len(scores) / e.Outputs
@@ -134,10 +134,11 @@ func (e *Ensemble[T, I]) Rows(scores []T, seen []bool, x []T) {
 		return
 	}
 	whole := rows - rows%lanes
+	byFeature(scratch, x, e.Features, whole)
 	if e.Outputs == 1 && e.Join <= Average && e.Spans == nil && seen == nil {
-		e.sums(scores[:whole], x)
+		e.sums(scores[:whole], scratch)
 	} else {
-		e.blocks(scores, seen, x, whole)
+		e.blocks(scores, seen, scratch, whole)
 	}
 	for r := whole; r < rows; r++ {
 		e.row(scores, seen, x[r*e.Features:][:e.Features], r)
@@ -145,7 +146,8 @@ func (e *Ensemble[T, I]) Rows(scores []T, seen []bool, x []T) {
 	e.average(scores)
 }
 
-// sums adds the weights of the only target to scores, a multiple of lanes.
+// sums adds the weights of the only target to scores, a multiple of lanes. x is
+// as byFeature writes it.
 func (e *Ensemble[T, I]) sums(scores, x []T) {
 	var at [lanes]I
 	for _, root := range e.Roots {

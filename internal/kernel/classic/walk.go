@@ -1,6 +1,10 @@
 package classic
 
-import "github.com/tenure-go/tenure/internal/kernel"
+import (
+	"unsafe"
+
+	"github.com/tenure-go/tenure/internal/kernel"
+)
 
 // walk returns the leaf that a row reaches, for any kinds of nodes.
 func (e *Ensemble[T, I]) walk(root I, row []T) I {
@@ -40,57 +44,86 @@ func (e *Ensemble[T, I]) member(at I, v T) bool {
 	return false
 }
 
-// above is 1 where v > split, without a branch: which way a row goes cannot be
-// predicted.
-func above[T kernel.Float, I Index](v, split T) I {
+// next returns the node after node at, for the numbers of one row, which lie
+// step numbers apart. It has no branch: which way a row goes cannot be
+// predicted. A leaf is its own next node. Check has seen that at and the
+// feature are in range.
+func next[T kernel.Float, I Index](nodes unsafe.Pointer, at I, row unsafe.Pointer, step uintptr) I {
+	n := (*Node[T, I])(unsafe.Add(nodes, uintptr(at)*unsafe.Sizeof(Node[T, I]{})))
 	var one I
-	if v > split {
+	if *(*T)(unsafe.Add(row, uintptr(n.Feature)*step*unsafe.Sizeof(n.Split))) > n.Split {
 		one = 1
 	}
-	return one
+	return n.Child + one
 }
 
-// walkRows sets at to the leaves that the first rows of x reach in one tree.
-// All nodes compare with a split, and x has no NaN.
+// walkRows sets at to the leaves that lanes rows reach in one tree: x has the
+// first feature of all of them, then the second one, and so on. All nodes
+// compare with a split, and x has no NaN.
 func (e *Ensemble[T, I]) walkRows(at *[lanes]I, root I, x []T) {
-	nodes, f := e.Nodes, e.Features
-	x = x[:lanes*f]
-	for h := 0; h < lanes; h += 4 {
-		a, b, c, d := root, root, root, root
-		x0, x1, x2, x3 := x[h*f:][:f], x[(h+1)*f:][:f], x[(h+2)*f:][:f], x[(h+3)*f:][:f]
-		for {
-			p, q, r, s := &nodes[a], &nodes[b], &nodes[c], &nodes[d]
-			nextA := p.Child + above[T, I](x0[p.Feature], p.Split)
-			nextB := q.Child + above[T, I](x1[q.Feature], q.Split)
-			nextC := r.Child + above[T, I](x2[r.Feature], r.Split)
-			nextD := s.Child + above[T, I](x3[s.Feature], s.Split)
-			if (nextA^a)|(nextB^b)|(nextC^c)|(nextD^d) == 0 {
-				at[h], at[h+1], at[h+2], at[h+3] = p.Info, q.Info, r.Info, s.Info
-				break
-			}
-			a, b, c, d = nextA, nextB, nextC, nextD
-		}
+	nodes, row := unsafe.Pointer(unsafe.SliceData(e.Nodes)), unsafe.Pointer(unsafe.SliceData(x[:lanes*e.Features]))
+	size := unsafe.Sizeof(x[0])
+	row0, row1, row2, row3 := row, unsafe.Add(row, size), unsafe.Add(row, 2*size), unsafe.Add(row, 3*size)
+	row4, row5, row6, row7 := unsafe.Add(row, 4*size), unsafe.Add(row, 5*size), unsafe.Add(row, 6*size), unsafe.Add(row, 7*size)
+	a, b, c, d, f, g, h, i := root, root, root, root, root, root, root, root
+	for moved := I(1); moved != 0; {
+		to := next[T](nodes, a, row0, lanes)
+		moved, a = to^a, to
+		to = next[T](nodes, b, row1, lanes)
+		moved, b = moved|(to^b), to
+		to = next[T](nodes, c, row2, lanes)
+		moved, c = moved|(to^c), to
+		to = next[T](nodes, d, row3, lanes)
+		moved, d = moved|(to^d), to
+		to = next[T](nodes, f, row4, lanes)
+		moved, f = moved|(to^f), to
+		to = next[T](nodes, g, row5, lanes)
+		moved, g = moved|(to^g), to
+		to = next[T](nodes, h, row6, lanes)
+		moved, h = moved|(to^h), to
+		to = next[T](nodes, i, row7, lanes)
+		moved, i = moved|(to^i), to
 	}
+	*at = [lanes]I{e.Nodes[a].Info, e.Nodes[b].Info, e.Nodes[c].Info, e.Nodes[d].Info, e.Nodes[f].Info, e.Nodes[g].Info, e.Nodes[h].Info, e.Nodes[i].Info}
 }
 
-// walkTrees sets at to the leaves that one row reaches in several trees, as
+// walkTrees sets at to the leaves that one row reaches in lanes trees, as
 // walkRows does.
-func (e *Ensemble[T, I]) walkTrees(at *[lanes]I, roots []I, row []T) {
-	nodes := e.Nodes
+func (e *Ensemble[T, I]) walkTrees(at *[lanes]I, roots []I, x []T) {
+	nodes, row := unsafe.Pointer(unsafe.SliceData(e.Nodes)), unsafe.Pointer(unsafe.SliceData(x[:e.Features]))
 	roots = roots[:lanes]
-	for h := 0; h < lanes; h += 4 {
-		a, b, c, d := roots[h], roots[h+1], roots[h+2], roots[h+3]
-		for {
-			p, q, r, s := &nodes[a], &nodes[b], &nodes[c], &nodes[d]
-			nextA := p.Child + above[T, I](row[p.Feature], p.Split)
-			nextB := q.Child + above[T, I](row[q.Feature], q.Split)
-			nextC := r.Child + above[T, I](row[r.Feature], r.Split)
-			nextD := s.Child + above[T, I](row[s.Feature], s.Split)
-			if (nextA^a)|(nextB^b)|(nextC^c)|(nextD^d) == 0 {
-				at[h], at[h+1], at[h+2], at[h+3] = p.Info, q.Info, r.Info, s.Info
-				break
+	a, b, c, d, f, g, h, i := roots[0], roots[1], roots[2], roots[3], roots[4], roots[5], roots[6], roots[7]
+	for moved := I(1); moved != 0; {
+		to := next[T](nodes, a, row, 1)
+		moved, a = to^a, to
+		to = next[T](nodes, b, row, 1)
+		moved, b = moved|(to^b), to
+		to = next[T](nodes, c, row, 1)
+		moved, c = moved|(to^c), to
+		to = next[T](nodes, d, row, 1)
+		moved, d = moved|(to^d), to
+		to = next[T](nodes, f, row, 1)
+		moved, f = moved|(to^f), to
+		to = next[T](nodes, g, row, 1)
+		moved, g = moved|(to^g), to
+		to = next[T](nodes, h, row, 1)
+		moved, h = moved|(to^h), to
+		to = next[T](nodes, i, row, 1)
+		moved, i = moved|(to^i), to
+	}
+	*at = [lanes]I{e.Nodes[a].Info, e.Nodes[b].Info, e.Nodes[c].Info, e.Nodes[d].Info, e.Nodes[f].Info, e.Nodes[g].Info, e.Nodes[h].Info, e.Nodes[i].Info}
+}
+
+// byFeature sets dst to the numbers of whole groups of lanes rows, each group
+// with the first feature of all of its rows, then the second one, and so on.
+func byFeature[T any](dst, x []T, features, rows int) {
+	for r := 0; r < rows; r += lanes {
+		group := dst[r*features:][:lanes*features]
+		for k := range lanes {
+			row := x[(r+k)*features:][:features]
+			for f, v := range row {
+				group[f*lanes+k] = v
 			}
-			a, b, c, d = nextA, nextB, nextC, nextD
 		}
 	}
 }
