@@ -5,6 +5,7 @@ go 1.26.0
 require github.com/tenure-go/tenure v0.0.0
 
 require (
+	github.com/dmitryikh/leaves v0.0.0-20230708180554-25d19a787328
 	github.com/gomlx/gomlx v0.26.0
 	golang.org/x/sys v0.49.0
 )

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 )
 
 // Elem is the number of an element type in the ONNX format.
@@ -20,6 +21,7 @@ const (
 // Graph is a model under way. Its zero value is not usable: see [New].
 type Graph struct {
 	opset                  int64
+	imports                wire // of other domains
 	nodes, inputs, outputs wire
 	constants              wire // small initializers, encoded
 	weights                []weight
@@ -46,6 +48,11 @@ type weight struct {
 
 // New begins a graph of the given version of the default operator set.
 func New(opset int) *Graph { return &Graph{opset: int64(opset)} }
+
+// Import says which version of another domain's operators the nodes have.
+func (g *Graph) Import(domain string, opset int) {
+	g.imports = g.imports.bytes(8, wire(nil).text(1, domain).varint(2, int64(opset)))
+}
 
 // Inputs are the declared inputs, in order.
 func (g *Graph) Inputs() []Input { return g.declared }
@@ -89,7 +96,26 @@ func Ints(name string, list ...int64) Attr {
 	return Attr(w.varint(20, 7))
 }
 
-// Node adds a node. Nodes must come in an order in which they can run.
+// FloatList makes an attribute of a list of numbers.
+func FloatList(name string, list ...float32) Attr {
+	w := wire(nil).text(1, name)
+	for _, v := range list {
+		w = w.float(7, math.Float32bits(v))
+	}
+	return Attr(w.varint(20, 6))
+}
+
+// Texts makes an attribute of a list of strings.
+func Texts(name string, list ...string) Attr {
+	w := wire(nil).text(1, name)
+	for _, v := range list {
+		w = w.text(9, v)
+	}
+	return Attr(w.varint(20, 8))
+}
+
+// Node adds a node of type "Relu" or "domain::Type". Nodes must come in an
+// order in which they can run.
 func (g *Graph) Node(op string, in, out []string, attrs ...Attr) {
 	var w wire
 	for _, name := range in {
@@ -98,7 +124,11 @@ func (g *Graph) Node(op string, in, out []string, attrs ...Attr) {
 	for _, name := range out {
 		w = w.text(2, name)
 	}
-	w = w.text(3, op+" of "+out[0]).text(4, op)
+	w = w.text(3, op+" of "+out[0])
+	if domain, name, ok := strings.Cut(op, "::"); ok {
+		w, op = w.text(7, domain), name
+	}
+	w = w.text(4, op)
 	for _, a := range attrs {
 		w = w.bytes(5, a)
 	}
@@ -180,7 +210,8 @@ func (g *Graph) WriteTo(to io.Writer) (int64, error) {
 	}
 	// From version 4 of the format on an initializer need not be an input
 	// too, which would let the caller override it.
-	start := wire(nil).varint(1, 8).text(2, "tenure/bench").bytes(8, wire(nil).varint(2, g.opset)).open(7, size)
+	start := wire(nil).varint(1, 8).text(2, "tenure/bench").bytes(8, wire(nil).varint(2, g.opset))
+	start = append(start, g.imports...).open(7, size)
 
 	out := bufio.NewWriterSize(to, 1<<18)
 	out.Write(start)
