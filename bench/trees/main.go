@@ -3,9 +3,9 @@
 //
 //	go run ./trees [flags]
 //
-// The trees are complete, and drawn. Tenure and ONNX Runtime run in processes of
-// their own, leaves in that of the command, which does nothing meanwhile. All
-// take turns. README.md describes how to install ONNX Runtime.
+// The trees are complete, and drawn. Tenure and ONNX Runtime run in processes
+// of their own, leaves in that of the command, which does nothing meanwhile.
+// All take turns. README.md describes how to install ONNX Runtime.
 package main
 
 import (

@@ -26,8 +26,8 @@ func treesOf(c *op.Call, constants Constants) (Kernel, error) {
 	return bind(c, constants), nil
 }
 
-// A tile has up to treeRows rows: enough to read a tree from memory once for all
-// of them, and few enough to stay in the cache beside it. They have about
+// A tile has up to treeRows rows: enough to read a tree from memory once for
+// all of them, and few enough to stay in the cache beside it. They have about
 // treeNumbers features, or are treeLeast.
 const (
 	treeRows    = 64
