@@ -416,11 +416,41 @@ func (b *boxes) raiseScratch(ctx context.Context, x *scratchOver, last *corner) 
 	return nil
 }
 
+// mostLowered is the most dimensions of several sizes for which all corners of
+// a box are planned.
+const mostLowered = 6
+
+// otherCorners lists the corners of a box but the upper one, each as the set of
+// the dimensions that have their smallest size there, by bit. Of a box with
+// several sizes of many dimensions, it lists those that lower one dimension,
+// and the one that lowers all.
+func otherCorners(box []span) (corners []uint64) {
+	all, open := uint64(0), 0
+	for i, s := range box[:min(len(box), 64)] {
+		if s.lo == s.hi {
+			continue
+		}
+		all |= 1 << i
+		corners = append(corners, 1<<i)
+		open++
+	}
+	switch {
+	case open > mostLowered:
+		return append(corners, all)
+	case open > 0:
+		corners = corners[:0]
+		for which := all; which != 0; which = (which - 1) & all {
+			corners = append(corners, which)
+		}
+	}
+	return corners
+}
+
 // corners plans the other corners of a box that was proved, and compares them
 // with the promise: neither the plans nor their proofs use expressions.
 func (b *boxes) corners(ctx context.Context, box []span) error {
 	p := b.promise
-	for which := 1; which < 1<<len(box); which++ {
+	for _, which := range otherCorners(box) {
 		at, other := make([]int, len(box)), true
 		for i, s := range box {
 			n := s.hi

@@ -79,6 +79,10 @@ func (m *Model) promise(ctx context.Context, o sessionOptions) (*promise, error)
 		p.figures.Dims = append(p.figures.Dims, plan.RangeDim{Name: d.name, Most: d.most, Sizes: d.sizes})
 	}
 	o.promise = p
+	if n, most := sizes.number(), int64(1<<62); n > float64(most) {
+		_, factors := sizes.total()
+		return nil, fmt.Errorf("got %.0f sizes (%s), want at most %d: %w", n, factors, most, ErrUnsupported)
+	}
 	if total, _ := sizes.total(); total > float64(o.limits.each) {
 		err = m.promiseBoxes(ctx, p, o)
 	} else {

@@ -248,6 +248,16 @@ func (d *dimension) falling() iter.Seq[int] {
 	}
 }
 
+// number returns how many combinations of sizes there are, those with zeros
+// too.
+func (s *sizes) number() float64 {
+	n := 1.0
+	for i := range s.dims {
+		n *= float64(s.dims[i].number())
+	}
+	return n
+}
+
 // all lists all combinations of sizes, by dimension, those of the largest sizes
 // first. The list that it yields is overwritten.
 func (s *sizes) all() iter.Seq[[]int] {
