@@ -233,6 +233,10 @@ func (n *Node) BindBranches(b *Branches, emit func(names []string) []*ir.Value) 
 	if n.Err != nil {
 		return
 	}
+	if len(b.forms) < len(n.Proto.Outputs) { // something in a branch is not supported
+		n.GiveUp()
+		return
+	}
 	var names []string
 	for j, out := range n.Proto.Outputs {
 		names = append(names, n.pieceNames(out, b.forms[j], b.sizes[j])...)

@@ -141,6 +141,7 @@ func (n *Node) Pack(l *List) *Packed {
 	m := n.in(l.scope)
 	p := m.pack(l)
 	if n.Err = m.Err; n.Err != nil || p == nil {
+		n.GiveUp()
 		return nil
 	}
 	if l.scope != nil && !l.Absent {
@@ -156,7 +157,6 @@ func (n *Node) pack(l *List) *Packed {
 	for i, x := range l.Items {
 		switch {
 		case x.Type.IsZero():
-			n.GiveUp()
 			return nil
 		case x.Type.DType != l.Items[0].Type.DType || n.IsText[x] != n.IsText[l.Items[0]]:
 			n.Fail("sequence: got elements of %s and %s, want one element type: %w", l.Items[0].Type, l.Items[i].Type, dtype.ErrDType)

@@ -111,6 +111,10 @@ func liftLoop(n *lift.Node) {
 		return
 	}
 	next := st.Results(r.Node, yielded[1:])
+	if r.Err == nil && len(next) < len(st.Args) { // something in the body is not supported
+		n.GiveUp()
+		return
+	}
 	r.block.Results = append([]*ir.Value{yielded[0].Value}, next...)
 	for i, b := range yielded {
 		if i > len(carried) {
