@@ -4,8 +4,9 @@
 //
 //	tables[contrib.Domain] = contrib.Table()
 //
-// The optimiser and the exporters of ONNX Runtime write these operators into
-// files. What they say other operators can say, and passes fuse again what
-// kernels can do at once. The package owns no tensors, and [Table] may be
+// The optimiser, the quantiser and the exporters of ONNX Runtime write these
+// operators into files. Other operators can express them, and passes fuse again
+// what kernels can do at once. Results are rounded as those of ONNX Runtime
+// where integers are quantised. The package owns no tensors, and [Table] may be
 // called from any goroutine.
 package contrib
