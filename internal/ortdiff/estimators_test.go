@@ -178,7 +178,7 @@ func (e *estimator) compare(ref *reference) (string, error) {
 	return estimatorAgrees, nil
 }
 
-// firstLine returns the first line of a text, and not too much of it.
+// firstLine returns the first line of a text, at most 200 bytes of it.
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
 	return line[:min(len(line), 200)]
