@@ -328,9 +328,12 @@ func (b *boxes) over(ctx context.Context, box []span, last *corner) (why string,
 	x := &scratchOver{Formulas: f, sizer: last.exe.NewSizer(), dims: p.sizes.dims, box: box, sizes: map[string]int64{}}
 	if why == "" {
 		x.best = p.figures.Scratch.Bytes / int64(p.figures.Threads)
-		why = x.search()
+		why = x.search(ctx)
 	}
 	b.model.compiling.Unlock()
+	if ctx.Err() != nil {
+		return "", nil, ended.Error(ctx)
+	}
 	if why != "" {
 		return why, f, nil
 	}

@@ -1,6 +1,7 @@
 package tenure
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -92,5 +93,43 @@ func TestMoreSizesThanAreCounted(t *testing.T) {
 	}
 	if _, err := m.PlanUpTo(t.Context(), WithUpTo("n", 1<<40), WithUpTo("m", 1<<40)); !errors.Is(err, ErrUnsupported) {
 		t.Errorf("got %v, want ErrUnsupported", err)
+	}
+}
+
+// TestSearchOfScratchEnds ends the context before the scratch of a box is
+// searched: no call is bound, and the promise is not made.
+func TestSearchOfScratchEnds(t *testing.T) {
+	memorytest.Check(t)
+	p, err := ir.Parse("func @f(%x: f32[n,m]) {\n%y = exp(%x)\nreturn %y\n}", op.Builtin())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := LoadProgram(p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	made, o, err := promiseOf(t, m, WithUpTo("n", 20), WithUpTo("m", 20), inBoxes(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.promise = made
+	b := &boxes{model: m, promise: made, options: o, reasons: map[string]int{}}
+	box := []span{{lo: 2, hi: 19, step: 1}, {lo: 2, hi: 19, step: 1}}
+	last, err := b.plan(t.Context(), b.upper(box), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for _, ended := range []bool{false, true} {
+		if ended {
+			cancel()
+		}
+		boxes := made.figures.Boxes
+		why, _, err := b.over(ctx, box, last)
+		if why != "" || errors.Is(err, context.Canceled) != ended || (err != nil) != ended || (made.figures.Boxes > boxes) == ended {
+			t.Errorf("ended %v: got %q, %v", ended, why, err)
+		}
 	}
 }

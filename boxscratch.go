@@ -1,6 +1,7 @@
 package tenure
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -34,7 +35,7 @@ type scratchOver struct {
 const mostBound = 1 << 16
 
 // search looks at every call. why is what is not known, "" if all is.
-func (x *scratchOver) search() (why string) {
+func (x *scratchOver) search(ctx context.Context) (why string) {
 	seen := map[string]bool{}
 	for _, k := range x.sizer.Calls() {
 		c := x.sizer.Call(k)
@@ -50,7 +51,7 @@ func (x *scratchOver) search() (why string) {
 			}
 		}
 		x.left = mostBound
-		if err := x.call(k, c, part, true); err != nil {
+		if err := x.call(ctx, k, c, part, true); err != nil {
 			return fmt.Sprintf("scratch of %s: %v", c.Where(), err)
 		}
 	}
@@ -96,8 +97,12 @@ func (x *scratchOver) key(c *ir.Call) (key string, uses []string) {
 var errScratch = errors.New("more sizes than are compared")
 
 // call searches a part of the box for one call. fresh says that it was not
-// bound for the upper corner yet.
-func (x *scratchOver) call(k int, c *ir.Call, part []span, fresh bool) error {
+// bound for the upper corner yet. The error is that of the context where this
+// ends the search.
+func (x *scratchOver) call(ctx context.Context, k int, c *ir.Call, part []span, fresh bool) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	if fresh {
 		n, err := x.bind(k, c, part)
 		if err != nil {
@@ -136,10 +141,10 @@ func (x *scratchOver) call(k int, c *ir.Call, part []span, fresh bool) error {
 	above[longest].lo, below[longest].hi = cut+1, cut
 	// The task has the sizes of the upper corner, which is that of the upper
 	// half, too.
-	if err := x.call(k, c, above, false); err != nil {
+	if err := x.call(ctx, k, c, above, false); err != nil {
 		return err
 	}
-	return x.call(k, c, below, true)
+	return x.call(ctx, k, c, below, true)
 }
 
 func (x *scratchOver) upper(part []span) []int {
