@@ -20,6 +20,7 @@ var definitions = []table{
 	{"models, compressed", []string{"models"}, compressed},
 	{"products", []string{"sgemm", "sgemm-avx2"}, products},
 	{"rows", []string{"rows"}, rows},
+	{"trees", []string{"trees"}, trees},
 	{"neighbour", []string{"neighbour"}, neighbour},
 	{"weights", []string{"weights"}, weights},
 	{"hand-overs", []string{"share"}, handOvers},
@@ -170,6 +171,17 @@ func rows(s *sheet) {
 	}
 }
 
+func trees(s *sheet) {
+	s.header = []string{"rows", "threads", "Tenure, µs", "ONNX Runtime", "leaves", "Tenure / ONNX Runtime", "Tenure / leaves"}
+	for _, r := range s.result("trees").Rows {
+		row := slices.Clone(r.Case)
+		for _, name := range []string{"Tenure µs", "ONNX Runtime µs", "leaves µs"} {
+			row = append(row, micros(s.figure("trees", name, r.Case...)))
+		}
+		s.row(append(row, ratio(s.figure("trees", "Tenure / ONNX Runtime", r.Case...)), ratio(s.figure("trees", "Tenure / leaves", r.Case...)))...)
+	}
+}
+
 func neighbour(s *sheet) {
 	s.header = []string{"model", "Tenure, two threads / one", "ONNX Runtime, two threads / one"}
 	for _, m := range words(s.result("neighbour"), 0) {
@@ -267,15 +279,22 @@ func short(f results.Figure) string {
 	return ratio(f.Median)
 }
 
+// shapes are the lookups of shapes of rank 4 in the trie and in what programs
+// use instead.
 func shapes(s *sheet) {
-	r := s.result("shape")
-	cases := words(r, 1)
-	s.header = append([]string{"ns"}, cases...)
-	for _, who := range words(r, 2) {
-		row := []string{who}
+	const group = "HitRank4"
+	s.header = []string{"ns"}
+	var cases []string
+	for _, r := range s.result("shape").Rows {
+		if r.Case[0] == group && !slices.Contains(cases, r.Case[1]) {
+			cases = append(cases, r.Case[1])
+			s.header = append(s.header, "rank 4, "+r.Case[1])
+		}
+	}
+	for _, who := range [][2]string{{"trie", "trie"}, {"unique [4]int", "unique.Make [4]int"}, {"map[[4]int]", "map[[4]int], no lock"}} {
+		row := []string{who[1]}
 		for _, c := range cases {
-			v := s.figure("shape", "ns", "Hit", c, who)
-			row = append(row, micros(v))
+			row = append(row, micros(s.figure("shape", "ns", group, c, who[0])))
 		}
 		s.row(row...)
 	}
