@@ -1,6 +1,10 @@
 package symbolic
 
-import "maps"
+import (
+	"maps"
+	"slices"
+	"strconv"
+)
 
 // Range is the sizes from Lo to Hi, both included.
 type Range struct{ Lo, Hi int64 }
@@ -13,25 +17,69 @@ type Box map[string]Range
 // symbol. ok is false where no bounds are known: for an unknown expression, a
 // symbol without a range, and numbers beyond int64.
 func (e *Expr) Bounds(box Box) (lo, hi int64, ok bool) {
+	return newProof().bounds(e, box)
+}
+
+// proof keeps what was found of the parts of an expression: a part is met again
+// for the bounds and for the direction of every part around it.
+type proof struct {
+	ranges     map[string]bounded
+	directions map[string]direction
+}
+
+type bounded struct {
+	Range
+	ok bool
+}
+
+func newProof() *proof {
+	return &proof{ranges: map[string]bounded{}, directions: map[string]direction{}}
+}
+
+// keyOf returns a text that is the same for equal expressions over the same
+// ranges of their symbols.
+func keyOf(e *Expr, symbols []string, box Box) string {
+	key := []byte(e.key)
+	for _, name := range symbols {
+		key = strconv.AppendInt(append(key, '|'), box[name].Lo, 10)
+		key = strconv.AppendInt(append(key, ':'), box[name].Hi, 10)
+	}
+	return string(key)
+}
+
+// bounds is [Expr.Bounds].
+func (p *proof) bounds(e *Expr, box Box) (lo, hi int64, ok bool) {
 	if e == nil {
 		return 0, 0, false
 	}
-	low, high := maps.Clone(box), maps.Clone(box)
-	for _, name := range e.Symbols() {
-		r, known := box[name]
-		if !known {
+	if n, ok := e.Value(); ok {
+		return n, n, true
+	}
+	symbols := e.Symbols()
+	for _, name := range symbols {
+		if _, known := box[name]; !known {
 			return 0, 0, false
 		}
-		switch e.direction(name, box) {
+	}
+	key := keyOf(e, symbols, box)
+	if b, known := p.ranges[key]; known {
+		return b.Lo, b.Hi, b.ok
+	}
+	low, high := maps.Clone(box), maps.Clone(box)
+	for _, name := range symbols {
+		r := box[name]
+		switch p.direction(e, name, box) {
 		case up:
 			low[name], high[name] = Range{r.Lo, r.Lo}, Range{r.Hi, r.Hi}
 		case down:
 			low[name], high[name] = Range{r.Hi, r.Hi}, Range{r.Lo, r.Lo}
 		}
 	}
-	below, okBelow := e.interval(low)
-	above, okAbove := e.interval(high)
-	return below.Lo, above.Hi, okBelow && okAbove
+	below, okBelow := p.interval(e, low)
+	above, okAbove := p.interval(e, high)
+	ok = okBelow && okAbove
+	p.ranges[key] = bounded{Range{below.Lo, above.Hi}, ok}
+	return below.Lo, above.Hi, ok
 }
 
 // AtMost reports whether e <= f is proved at every point of the box.
@@ -46,8 +94,9 @@ func (e *Expr) Grows(box Box) bool {
 	if e == nil {
 		return false
 	}
+	p := newProof()
 	for _, name := range e.Symbols() {
-		if _, known := box[name]; !known || e.direction(name, box) != up {
+		if _, known := box[name]; !known || p.direction(e, name, box) != up {
 			return false
 		}
 	}
@@ -87,10 +136,24 @@ func (d direction) and(o direction) direction {
 
 // direction proves how e changes along a symbol, term by term, and where that
 // is not enough by the difference of neighbours.
-func (e *Expr) direction(name string, box Box) direction {
+func (p *proof) direction(e *Expr, name string, box Box) direction {
+	symbols := e.Symbols()
+	if !slices.Contains(symbols, name) {
+		return level
+	}
+	key := name + "|" + keyOf(e, symbols, box)
+	d, known := p.directions[key]
+	if !known {
+		d = p.directionOf(e, name, box)
+		p.directions[key] = d
+	}
+	return d
+}
+
+func (p *proof) directionOf(e *Expr, name string, box Box) direction {
 	all := level
 	for _, t := range e.terms {
-		all = all.and(t.direction(name, box))
+		all = all.and(p.directionOfTerm(t, name, box))
 	}
 	if all != mixed {
 		return all
@@ -105,7 +168,7 @@ func (e *Expr) direction(name string, box Box) direction {
 	if difference == nil {
 		return mixed
 	}
-	switch d, ok := difference.interval(steps); {
+	switch d, ok := p.interval(difference, steps); {
 	case ok && d.Lo >= 0:
 		return up
 	case ok && d.Hi <= 0:
@@ -114,12 +177,12 @@ func (e *Expr) direction(name string, box Box) direction {
 	return mixed
 }
 
-// direction of a term: a product of factors that are not negative, each of
-// which never decreases, never decreases.
-func (t term) direction(name string, box Box) direction {
+// directionOfTerm is that of a product: of factors that are not negative, each
+// of which never decreases, it never decreases.
+func (p *proof) directionOfTerm(t term, name string, box Box) direction {
 	all := level
-	for _, p := range t.powers {
-		d := p.atom.direction(name, box)
+	for _, x := range t.powers {
+		d := p.directionOfAtom(x.atom, name, box)
 		if d == mixed {
 			return mixed
 		}
@@ -128,8 +191,8 @@ func (t term) direction(name string, box Box) direction {
 	if all == level || all == mixed {
 		return all
 	}
-	for _, p := range t.powers {
-		if r, ok := p.atom.interval(box); !ok || r.Lo < 0 {
+	for _, x := range t.powers {
+		if r, ok := p.intervalOfAtom(x.atom, box); !ok || r.Lo < 0 {
 			return mixed
 		}
 	}
@@ -139,7 +202,7 @@ func (t term) direction(name string, box Box) direction {
 	return all
 }
 
-func (a *atom) direction(name string, box Box) direction {
+func (p *proof) directionOfAtom(a *atom, name string, box Box) direction {
 	if a.kind == symbolKind {
 		if a.name == name {
 			return up
@@ -148,25 +211,25 @@ func (a *atom) direction(name string, box Box) direction {
 	}
 	all := level
 	for _, x := range a.args {
-		all = all.and(x.direction(name, box))
+		all = all.and(p.direction(x, name, box))
 	}
 	return all
 }
 
 // interval computes with ranges, term by term.
-func (e *Expr) interval(box Box) (Range, bool) {
+func (p *proof) interval(e *Expr, box Box) (Range, bool) {
 	if e == nil {
 		return Range{}, false
 	}
 	sum := Range{}
 	for _, t := range e.terms {
 		product, ok := Range{t.coef, t.coef}, true
-		for _, p := range t.powers {
-			x, known := p.atom.interval(box)
+		for _, f := range t.powers {
+			x, known := p.intervalOfAtom(f.atom, box)
 			if !known {
 				return Range{}, false
 			}
-			if product, ok = product.times(x.power(p.n)); !ok {
+			if product, ok = product.times(x.power(f.n)); !ok {
 				return Range{}, false
 			}
 		}
@@ -209,12 +272,12 @@ func (r Range) times(o Range, known bool) (Range, bool) {
 	return all, true
 }
 
-func (a *atom) interval(box Box) (Range, bool) {
+func (p *proof) intervalOfAtom(a *atom, box Box) (Range, bool) {
 	if a.kind == symbolKind {
 		r, ok := box[a.name]
 		return r, ok
 	}
-	lo, hi, ok := a.args[0].Bounds(box)
+	lo, hi, ok := p.bounds(a.args[0], box)
 	if !ok {
 		return Range{}, false
 	}
@@ -223,7 +286,7 @@ func (a *atom) interval(box Box) (Range, bool) {
 		hi, _ = floorDiv(hi, a.den)
 		return Range{lo, hi}, true
 	}
-	lo2, hi2, ok := a.args[1].Bounds(box)
+	lo2, hi2, ok := p.bounds(a.args[1], box)
 	if a.kind == maximum {
 		return Range{max(lo, lo2), max(hi, hi2)}, ok
 	}

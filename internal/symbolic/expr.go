@@ -49,6 +49,10 @@ const (
 // anything.
 const mostTerms = 256
 
+// mostText bounds the bytes of an atom's key: the time for the bounds of an
+// expression grows with the parts in it.
+const mostText = 1 << 12
+
 // Const returns the expression that is n everywhere.
 func Const(n int64) *Expr {
 	if n == 0 {
@@ -231,6 +235,9 @@ func (e *Expr) Floor(d int64) *Expr {
 		return normal(whole).Add(q.args[0])
 	}
 	q.key = "floor(" + q.args[0].key + "/" + strconv.FormatInt(q.den, 10) + ")"
+	if len(q.key) > mostText {
+		return nil
+	}
 	return normal(whole).Add(ofAtom(q))
 }
 
@@ -270,7 +277,11 @@ func extreme(k kind, e, f *Expr) *Expr {
 	if k == minimum {
 		name = "min("
 	}
-	return ofAtom(&atom{key: name + e.key + "," + f.key + ")", kind: k, args: []*Expr{e, f}})
+	key := name + e.key + "," + f.key + ")"
+	if len(key) > mostText {
+		return nil
+	}
+	return ofAtom(&atom{key: key, kind: k, args: []*Expr{e, f}})
 }
 
 // isExtremeOf reports whether e is the maximum or the minimum of f and another
