@@ -16,6 +16,7 @@ import (
 	"github.com/tenure-go/tenure"
 	"github.com/tenure-go/tenure/internal/conformance"
 	"github.com/tenure-go/tenure/internal/modeltest"
+	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/memory/memorytest"
 )
 
@@ -110,6 +111,12 @@ func comparePublic(t *testing.T, name string, files *conformance.Files, ref *ref
 		t.Fatal(err)
 	}
 	defer c.own.Close()
+	draws := false
+	c.own.Program().Walk(func(_ *ir.Block, call *ir.Call) { draws = draws || call.Op.Impure })
+	if draws {
+		total["cases that draw random numbers"]++
+		return
+	}
 	if resizes := slices.ContainsFunc(c.m.inputs(), func(v *value) bool { return len(v.dims) > 0 || isList(v) }); !resizes {
 		total["cases without a size"]++
 		return

@@ -264,13 +264,31 @@ func (r *lengthRun) folded(x *met) bool {
 		types[i] = in.Type
 	}
 	ctx := &pass.Context{Program: p, Constants: &weights.Overlay{Base: r.Weights}, MaxFold: 1 << 16}
-	if !loops || pass.Run(ctx, pass.Load, nil) != nil || p.Bind(types...) != nil || pass.Run(ctx, pass.Specialise, nil) != nil {
+	if !loops || pass.Run(ctx, pass.Load, nil) != nil || p.Bind(types...) != nil || freeze(ctx, x.inputs) != nil || pass.Run(ctx, pass.Specialise, nil) != nil {
 		return false
 	}
 	want, err := (&ir.Interpreter{Eval: compute.Eval, Weights: ctx.Constants, MaxBytes: mostBytes}).Run(p, x.inputs...)
 	x.want = want
 	r.note("a loop of no rounds")
 	return err == nil
+}
+
+// freeze makes constants of the inputs whose values decide sizes.
+func freeze(ctx *pass.Context, inputs []op.Arg) error {
+	for {
+		if err := pass.Run(ctx, []pass.Pass{pass.Fold}, nil); err != nil {
+			return err
+		}
+		deciders := pass.Deciders(ctx)
+		if len(deciders) == 0 {
+			return nil
+		}
+		for _, v := range deciders {
+			if err := pass.Freeze(ctx, v, inputs[v.Index].Data); err != nil {
+				return err
+			}
+		}
+	}
 }
 
 // refuses reports whether a model that has met no other sizes refuses the
