@@ -66,7 +66,7 @@ func ExampleOutputs_Map() {
 	s := must(m.NewSession())
 	defer s.Close()
 
-	x := must(tensor.Of([]float32{0, 0, 0, 100}, 2, 2))
+	x := must(tensor.Of([]float32{0, 0, 0, 1000}, 2, 2))
 	defer x.Release()
 	out := must(s.Run(context.Background(), tenure.Inputs{"x": x}))
 	defer out.Release()

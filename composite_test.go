@@ -581,7 +581,7 @@ func TestMaps(t *testing.T) {
 		"y.values: f32[n,3] of y: sequence of maps of string to f32; v: f32[1,3] of no composite"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	x := modeltest.Of(t, []float32{0, 0, 0, 100, 0, 0}, 2, 3)
+	x := modeltest.Of(t, []float32{0, 0, 0, 1000, 0, 0}, 2, 3)
 	keys := modeltest.Must(tensor.OfStrings([]string{"a", "other", "b"}, 3))
 	defer keys.Release()
 	m := tenure.Map{Keys: keys, Values: modeltest.Of(t, []float32{1, 2, 3}, 3)}
