@@ -454,17 +454,13 @@ func otherCorners(box []span) (corners []uint64) {
 func (b *boxes) corners(ctx context.Context, box []span) error {
 	p := b.promise
 	for _, which := range otherCorners(box) {
-		at, other := make([]int, len(box)), true
+		at := make([]int, len(box))
 		for i, s := range box {
 			n := s.hi
 			if which>>i&1 != 0 {
 				n = s.lo
-				other = other && s.lo < s.hi
 			}
 			at[i] = p.sizes.dims[i].of(s, n)
-		}
-		if !other {
-			continue
 		}
 		types, err := p.sizes.types(at)
 		if err != nil {

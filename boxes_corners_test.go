@@ -8,9 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/memory/memorytest"
-	"github.com/tenure-go/tenure/op"
 )
 
 // TestOtherCorners counts the corners that are planned beside the upper one.
@@ -54,14 +52,7 @@ func TestBoxesOfManyDimensions(t *testing.T) {
 		results = append(results, fmt.Sprintf("%%y%d", i))
 		opts = append(opts, WithSizes(fmt.Sprintf("k%d", i), 3))
 	}
-	p, err := ir.Parse(fmt.Sprintf("func @f(%s) {\n%sreturn %s\n}", strings.Join(params, ", "), calls, strings.Join(results, ", ")), op.Builtin())
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := LoadProgram(p, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := loadText(t, fmt.Sprintf("func @f(%s) {\n%sreturn %s\n}", strings.Join(params, ", "), calls, strings.Join(results, ", ")))
 	defer m.Close()
 	r, err := m.PlanUpTo(t.Context(), opts...)
 	if err != nil {
@@ -75,14 +66,7 @@ func TestBoxesOfManyDimensions(t *testing.T) {
 // TestMoreSizesThanAreCounted has bounds whose product is beyond 64 bits.
 func TestMoreSizesThanAreCounted(t *testing.T) {
 	memorytest.Check(t)
-	p, err := ir.Parse("func @f(%x: f32[n], %y: f32[m]) {\n%a = exp(%x)\n%b = exp(%y)\nreturn %a, %b\n}", op.Builtin())
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := LoadProgram(p, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := loadText(t, "func @f(%x: f32[n], %y: f32[m]) {\n%a = exp(%x)\n%b = exp(%y)\nreturn %a, %b\n}")
 	defer m.Close()
 	r, err := m.PlanUpTo(t.Context(), WithUpTo("n", math.MaxInt32), WithUpTo("m", math.MaxInt32/2))
 	if err != nil {
@@ -100,14 +84,7 @@ func TestMoreSizesThanAreCounted(t *testing.T) {
 // searched: no call is bound, and the promise is not made.
 func TestSearchOfScratchEnds(t *testing.T) {
 	memorytest.Check(t)
-	p, err := ir.Parse("func @f(%x: f32[n,m]) {\n%y = exp(%x)\nreturn %y\n}", op.Builtin())
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := LoadProgram(p, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := loadText(t, "func @f(%x: f32[n,m]) {\n%y = exp(%x)\nreturn %y\n}")
 	defer m.Close()
 	made, o, err := promiseOf(t, m, WithUpTo("n", 20), WithUpTo("m", 20), inBoxes(2))
 	if err != nil {

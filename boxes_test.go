@@ -104,21 +104,14 @@ func CompareBoxes(t testing.TB, m *Model, few int, opts ...SessionOption) (r *pl
 // finds a promise of another corner's arena, and one of too little scratch.
 func TestBoxesWithoutProof(t *testing.T) {
 	memorytest.Check(t)
-	p, err := ir.Parse(`
+	m := loadText(t, `
 	func @f(%x: f32[n,m]) {
 		%t = transpose(%x) {perm = [1, 0]}
 		%p = matmul(%x, %t)
 		%e = exp(%p)
 		%q = matmul(%e, %x)
 		return %q
-	}`, op.Builtin())
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := LoadProgram(p, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}`)
 	defer m.Close()
 	for name, change := range map[string]func(p *promise){
 		"":        func(*promise) {},
@@ -177,7 +170,7 @@ func TestBoxesOfClasses(t *testing.T) {
 // TestTooManySizes has a loop, of which no range is proved by expressions.
 func TestTooManySizes(t *testing.T) {
 	memorytest.Check(t)
-	p, err := ir.Parse(`
+	m := loadText(t, `
 	func @f(%x: f32[n,m], %k: bool[]) {
 		%y = if(%k) {
 			%a = exp(%x)
@@ -187,7 +180,18 @@ func TestTooManySizes(t *testing.T) {
 			return %b
 		}
 		return %y
-	}`, op.Builtin())
+	}`)
+	defer m.Close()
+	_, err := m.PlanUpTo(t.Context(), WithUpTo("n", 1000), WithUpTo("m", 1000))
+	if want := "What is not proved for a range, and of how many sizes: a branch"; !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// loadText loads a program without weights.
+func loadText(t *testing.T, text string) *Model {
+	t.Helper()
+	p, err := ir.Parse(text, op.Builtin())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,9 +199,5 @@ func TestTooManySizes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer m.Close()
-	_, err = m.PlanUpTo(t.Context(), WithUpTo("n", 1000), WithUpTo("m", 1000))
-	if want := "What is not proved for a range, and of how many sizes: a branch"; !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), want) {
-		t.Errorf("got %v, want %s", err, want)
-	}
+	return m
 }
