@@ -40,11 +40,11 @@ var indexingOps = []*Def{
 	},
 	{
 		Name: "cum_sum", ONNX: "CumSum", Doc: "computes the cumulative sum along an axis, which is an operand",
-		MinArgs: 2, MaxArgs: 2, Attrs: []AttrDef{intAttr("exclusive", 0), intAttr("reverse", 0)}, Infer: inferCumSum, Alias: Fresh(),
+		MinArgs: 2, MaxArgs: 2, Attrs: []AttrDef{intAttr("exclusive", 0), intAttr("reverse", 0)}, Infer: inferCumSum, Alias: SameAs(0),
 	},
 	{
 		Name: "cum_prod", ONNX: "CumProd", Doc: "computes the cumulative product along an axis, which is an operand",
-		MinArgs: 2, MaxArgs: 2, Attrs: []AttrDef{intAttr("exclusive", 0), intAttr("reverse", 0)}, Infer: inferCumSum, Alias: Fresh(),
+		MinArgs: 2, MaxArgs: 2, Attrs: []AttrDef{intAttr("exclusive", 0), intAttr("reverse", 0)}, Infer: inferCumSum, Alias: SameAs(0),
 	},
 	{
 		Name: "one_hot", ONNX: "OneHot", Doc: "returns, for each index, depth off-values with the on-value at the index",

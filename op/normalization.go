@@ -1,14 +1,16 @@
 package op
 
 import (
+	"math"
+
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/shape"
 )
 
-// Softmax, log_softmax and layer_normalization declare [Same] although an
-// element of the result needs its whole row. Their kernels read a row before
-// they overwrite it, and split work between rows, so that the operand's bytes
-// may be the result's.
+// Normalisations declare [Same] although an element of the result needs its
+// whole row, or its neighbours. Their kernels read what they need of a row, a
+// group or a column before they overwrite it, and split work between those, so
+// that the operand's bytes may be the result's.
 var normalizationOps = []*Def{
 	{
 		Name: "softmax", ONNX: "Softmax", Doc: "divides exp(x) by its sum along an axis",
@@ -35,13 +37,19 @@ var normalizationOps = []*Def{
 	},
 	{
 		Name: "instance_normalization", ONNX: "InstanceNormalization", Doc: "normalises x [N,C,...] within each channel, multiplies by scale [C] and adds bias [C]",
-		MinArgs: 3, MaxArgs: 3, Attrs: []AttrDef{floatAttr("epsilon", 1e-5)}, Infer: inferInstanceNorm, Alias: Fresh(),
+		MinArgs: 3, MaxArgs: 3, Attrs: []AttrDef{floatAttr("epsilon", 1e-5)}, Infer: inferInstanceNorm, Alias: SameAs(0),
 	},
 	{
 		Name: "group_normalization", ONNX: "GroupNormalization", Doc: "normalises x [N,C,...] within each group of channels, multiplies by scale [C] and adds bias [C]",
 		MinArgs: 3, MaxArgs: 3,
 		Attrs: []AttrDef{needed("num_groups", Int), floatAttr("epsilon", 1e-5), intAttr("stash_type", 1)},
-		Infer: inferGroupNorm, Alias: Fresh(),
+		Infer: inferGroupNorm, Alias: SameAs(0),
+	},
+	{
+		Name: "lrn", ONNX: "LRN", Doc: "divides each element of x [N,C,D,...] by (bias + alpha/size * s)^beta, with the sum s of the squares of the size channels around its own",
+		MinArgs: 1, MaxArgs: 1,
+		Attrs: []AttrDef{floatAttr("alpha", 1e-4), floatAttr("beta", 0.75), floatAttr("bias", 1), needed("size", Int)},
+		Infer: inferLRN, Alias: SameAs(0),
 	},
 }
 
@@ -196,6 +204,19 @@ func inferGroupNorm(s *Sig) error {
 	}
 	if c, ok := channels.Size(); ok && int64(c)%groups != 0 {
 		return badShape("num_groups: got %d for %s, want a divisor of its %d channels", groups, s.Args[0], c)
+	}
+	return s.giveLike(0)
+}
+
+func inferLRN(s *Sig) error {
+	if err := s.want(0, floats); err != nil {
+		return err
+	}
+	if err := s.wantRank(0, 3, -1); err != nil {
+		return err
+	}
+	if n := s.Int("size"); n < 1 || n > math.MaxInt32 {
+		return badShape("got size %d, want 1 to %d", n, math.MaxInt32)
 	}
 	return s.giveLike(0)
 }

@@ -24,7 +24,7 @@ var selectionOps = []*Def{
 	},
 	{
 		Name: "hardmax", ONNX: "Hardmax", Doc: "returns 1 at the first maximum along an axis and 0 elsewhere",
-		MinArgs: 1, MaxArgs: 1, Attrs: []AttrDef{intAttr("axis", -1)}, Infer: inferSoftmax, Alias: Fresh(),
+		MinArgs: 1, MaxArgs: 1, Attrs: []AttrDef{intAttr("axis", -1)}, Infer: inferSoftmax, Alias: SameAs(0),
 	},
 }
 

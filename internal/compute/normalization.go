@@ -15,6 +15,7 @@ var _ = register(map[string]binder{
 	"instance_normalization": oneFloatType(bindInstanceNorm),
 	"group_normalization":    oneFloatType(bindGroupNorm),
 	"batch_normalization":    needsFirst(oneFloatType(bindBatchNorm)),
+	"lrn":                    oneFloatType(bindLRN),
 })
 
 // oneFloatType wraps a binder of an operator on floats whose kernels take one
@@ -284,4 +285,35 @@ func (k *batchTraining[T]) Tile(t *Task, _ int, scratch []byte) {
 			running[ch] = T(float64(in[T](c, i+3)[ch])*k.momentum + float64(own[ch])*(1-k.momentum))
 		}
 	}
+}
+
+func bindLRN(c *op.Call) (Kernel, error) {
+	bind, ok := floatOf(c.In[0].DType, newLRN[float32], newLRN[float64])
+	if !ok {
+		return nil, unsupported(c)
+	}
+	return bind(c), nil
+}
+
+type lrn[T kernel.Float] struct{ spec reduce.LRN }
+
+func newLRN[T kernel.Float](c *op.Call) Kernel {
+	return &lrn[T]{reduce.LRN{Size: int(c.Int("size")), Alpha: c.Float("alpha"), Beta: c.Float("beta"), Bias: c.Float("bias")}}
+}
+
+func (k *lrn[T]) Refill(t *Task) error {
+	c := t.Call
+	sizes := c.In[0].Shape.Sizes()
+	k.spec.Outer, k.spec.Channels, k.spec.Inner = sizes[0], sizes[1], product(sizes[2:])
+	if elements(&c.In[0]) == 0 {
+		return nil
+	}
+	t.Tiles, t.Scratch = k.spec.Tiles(), k.spec.ScratchElements()*c.In[0].DType.Size()
+	return nil
+}
+
+func (k *lrn[T]) Tile(t *Task, tile int, scratch []byte) {
+	c := t.Call
+	size := k.spec.ScratchElements() * c.In[0].DType.Size()
+	reduce.LRNTile(t.variant, &k.spec, tile, view[T](scratch[:size]), out[T](c, 0), in[T](c, 0))
 }

@@ -110,6 +110,10 @@ func (k *layerNorm[T]) mostScratch(t *Task, fixed Fixed) int {
 	return mostStreamed(c, k.spec.Len)
 }
 
+func (k *lrn[T]) mostScratch(t *Task, _ Fixed) int {
+	return k.spec.MostScratchElements() * t.Call.In[0].DType.Size()
+}
+
 // mostScratch: a number for each key.
 func (k *attention[T]) mostScratch(t *Task, _ Fixed) int { return t.Scratch }
 

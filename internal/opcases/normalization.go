@@ -21,6 +21,7 @@ func normalizationCases() map[string][]optest.Case {
 			"batch_normalization":    {{Args: args{num(dt, 2, 3, 4, 5), num(dt, 3), num(dt, 3), num(dt, 3), positive(dt, 3)}}, {Args: args{num(dt, 2, 3, 120, 121), num(dt, 3), num(dt, 3), num(dt, 3), positive(dt, 3)}}},
 			"instance_normalization": {{Args: args{num(dt, 2, 3, 4, 5), num(dt, 3), num(dt, 3)}}, {Args: args{num(dt, 1, 3, 160, 161), num(dt, 3), num(dt, 3)}}},
 			"group_normalization":    {{Args: args{num(dt, 2, 6, 5), num(dt, 6), num(dt, 6)}, Attrs: attr("num_groups", 3)}},
+			"lrn":                    {{Args: args{num(dt, 2, 5, 3)}, Attrs: attr("size", 4, "beta", 0.5)}, {Args: args{num(dt, 1, 30, 13, 21)}, Attrs: attr("size", 5)}, {Args: args{num(dt, 1, 3, 7)}, Attrs: attr("size", 9, "alpha", 0.5, "bias", 2.0)}},
 		} {
 			out[name] = append(out[name], cases...)
 		}

@@ -126,3 +126,20 @@ func Norm(x []float64, epsilon float64, rms bool) (y []float64, mean, inv float6
 	inv = 1 / math.Sqrt(reduceOne("sum_square", centred)/float64(len(x))+epsilon)
 	return Map(centred, func(v float64) float64 { return v * inv }), mean, inv
 }
+
+// LRN divides each element of x [outer, channels, inner] by a power of the sum
+// of the squares of size channels around its own.
+func LRN(x []float64, outer, channels, inner, size int, alpha, beta, bias float64) []float64 {
+	shape := []int{outer, channels, inner}
+	out := make([]float64, len(x))
+	Each(shape, func(idx []int) {
+		sum := 0.0
+		for c := max(0, idx[1]-(size-1)/2); c <= min(channels-1, idx[1]+size/2); c++ {
+			v := x[At(shape, []int{idx[0], c, idx[2]})]
+			sum += v * v
+		}
+		at := At(shape, idx)
+		out[at] = x[at] / math.Pow(bias+alpha/float64(size)*sum, beta)
+	})
+	return out
+}

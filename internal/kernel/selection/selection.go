@@ -89,14 +89,16 @@ func TopKRows[T kernel.Number](s *TopK, lo, hi int, values []T, places []int64, 
 }
 
 // HardmaxRows writes 1 at the first largest element of rows [lo, hi) of axis
-// elements that lie inner apart, and 0 elsewhere.
+// elements that lie inner apart, and 0 elsewhere. dst may be src exactly.
 func HardmaxRows[T kernel.Float](lo, hi, axis, inner int, dst, src []T) {
 	for row := lo; row < hi; row++ {
 		base, best := row/inner*axis*inner+row%inner, 0
+		largest := src[base]
 		for i := range axis {
+			x := src[base+i*inner]
 			dst[base+i*inner] = 0
-			if src[base+i*inner] > src[base+best*inner] {
-				best = i
+			if x > largest {
+				largest, best = x, i
 			}
 		}
 		dst[base+best*inner] = 1

@@ -21,11 +21,14 @@ func TestSelection(t *testing.T) {
 		s := kerneltest.NewSpace(t)
 		src, values, places := kerneltest.In(s, "x", x), kerneltest.Out[float32](s, "values", rows*c.K), kerneltest.Out[int64](s, "places", rows*c.K)
 		hard, scratch := kerneltest.Out[float32](s, "hard", len(x)), kerneltest.Out[int64](s, "scratch", c.Scratch())
+		place := kerneltest.InOut(s, "in place", x)
 		kerneltest.InRanges(rows, func(lo, hi int) {
 			selection.TopKRows(&c, lo, hi, values, places, src, scratch)
 			selection.HardmaxRows(lo, hi, c.Axis, c.Inner, hard, src)
+			selection.HardmaxRows(lo, hi, c.Axis, c.Inner, place, place)
 		})
 		s.Check()
+		kerneltest.WantEqual(t, place, hard)
 		for row := range rows {
 			var list []float64
 			at := func(i, n int) int { return (row/c.Inner*n+i)*c.Inner + row%c.Inner }

@@ -1,8 +1,6 @@
 package standard
 
 import (
-	"math"
-
 	"github.com/tenure-go/tenure/internal/onnx/lift"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
@@ -19,7 +17,7 @@ var normTable = map[string]lift.Operator{
 	"LayerNormalization":    lift.Lifted(0, liftLayerNorm), // ONNX has it from opset 17 on, ONNX Runtime writes it into older models too
 	"GroupNormalization":    lift.Since(21),                // that of opset 18 is deprecated: its scale and bias are per group
 
-	"LRN":                       lift.Lifted(0, lift.InSingle(liftLRN)),
+	"LRN":                       lift.Lifted(0, lift.InSingle(lift.Plain)),
 	"MeanVarianceNormalization": lift.Lifted(9, lift.InSingle(liftMeanVariance)),
 	"LpNormalization":           lift.Lifted(0, lift.InSingle(liftLpNorm)),
 }
@@ -107,38 +105,6 @@ func batchNorm14(n *lift.Node) {
 		n.Ignore("momentum")
 	}
 	lift.Plain(n)
-}
-
-// liftLRN divides by a power of the mean square of neighbouring channels: an
-// average pooling over channels as a spatial axis.
-func liftLRN(n *lift.Node) {
-	size, ok := lift.Take[int64](n, "size")
-	alpha, beta, bias := lift.TakeOr(n, "alpha", float32(1e-4)), lift.TakeOr(n, "beta", float32(0.75)), lift.TakeOr(n, "bias", float32(1))
-	n.NoMoreAttrs()
-	x := n.Operand(1)
-	if x == nil {
-		return
-	}
-	rank, known := n.Rank(0)
-	if !known {
-		n.Unsupported("an operand of unknown rank")
-		return
-	}
-	if !ok || size < 1 || size > math.MaxInt32 || rank < 3 {
-		n.Fail("got size %d for %s, want 1 or more for 3 dimensions or more: %w", size, x.Type, shape.ErrShape)
-		return
-	}
-	kernel, pads := make([]int64, rank-1), make([]int64, 2*(rank-1))
-	for i := range kernel {
-		kernel[i] = 1
-	}
-	kernel[0], pads[0], pads[rank-1] = size, (size-1)/2, size/2
-	dt := x.Type.DType
-	squares := n.Call("unsqueeze", []*ir.Value{n.Call("mul", []*ir.Value{x, x}), n.Ints([]int64{1})})
-	mean := n.Call("average_pool", []*ir.Value{squares}, lift.IntsAttr("kernel_shape", kernel), lift.IntsAttr("pads", pads), lift.IntAttr("count_include_pad", 1))
-	mean = n.Call("squeeze", []*ir.Value{mean, n.Ints([]int64{1})})
-	power := n.WithNumber("pow", n.WithNumber("add", n.WithNumber("mul", mean, float64(alpha), dt), float64(bias), dt), float64(beta), dt)
-	n.Finish("div", []*ir.Value{x, power})
 }
 
 // liftMeanVariance makes mean 0 and deviation 1 along axes.

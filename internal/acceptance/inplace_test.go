@@ -1,0 +1,160 @@
+package acceptance_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/tenure-go/tenure"
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/compute"
+	"github.com/tenure-go/tenure/internal/modeltest"
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/memory/memorytest"
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/tensor"
+)
+
+// probe is a program whose arena takes no more bytes than those of its largest
+// values, because results are put in the bytes of operands.
+type probe struct {
+	text  string
+	arena int64
+	ints  map[string][]int64 // weights
+}
+
+const mib = 1 << 20
+
+// probes compute something large from an input, put it through an operator, and
+// return a part of the result or something small.
+var probes = map[string]probe{
+	"LRN": {text: `func @main(%x: f32[1,64,64,64]) -> (f32[1,64,1,1]) {
+		%a = exp(%x)
+		%b = lrn(%a) {size = 5}
+		%c = global_average_pool(%b)
+		return %c
+	}`, arena: mib},
+	"InstanceNormalization": {text: `func @main(%x: f32[1,64,64,64], %s: f32[64]) -> (f32[1,64,1,1]) {
+		%a = exp(%x)
+		%b = instance_normalization(%a, %s, %s)
+		%c = global_max_pool(%b)
+		return %c
+	}`, arena: mib},
+	"GroupNormalization": {text: `func @main(%x: f32[1,64,64,64], %s: f32[64]) -> (f32[1,64,1,1]) {
+		%a = exp(%x)
+		%b = group_normalization(%a, %s, %s) {num_groups = 8}
+		%c = global_max_pool(%b)
+		return %c
+	}`, arena: mib},
+	"CumSum": {text: `func @main(%x: f32[1,64,64,64]) -> (f32[1,64,1,1]) {
+		weight @axis: i64[]
+		%a = exp(%x)
+		%b = cum_sum(%a, @axis) {exclusive = 1}
+		%c = global_max_pool(%b)
+		return %c
+	}`, arena: mib, ints: map[string][]int64{"axis": {2}}},
+	"Hardmax": {text: `func @main(%x: f32[1,64,64,64]) -> (f32[1,64,1,1]) {
+		%a = exp(%x)
+		%b = hardmax(%a) {axis = 1}
+		%c = global_average_pool(%b)
+		return %c
+	}`, arena: mib},
+}
+
+// Plans of probes take the least bytes, whatever the number of threads, and
+// their runs compute what the interpreter does, which puts nothing in place.
+func TestInPlaceProbes(t *testing.T) {
+	for name, c := range probes {
+		t.Run(name, func(t *testing.T) {
+			memorytest.Check(t)
+			p, err := ir.Parse(c.text, op.Builtin())
+			if err != nil {
+				t.Fatal(err)
+			}
+			table := ir.WeightMap{}
+			for name, list := range c.ints {
+				for _, v := range list {
+					table[name] = binary.LittleEndian.AppendUint64(table[name], uint64(v))
+				}
+			}
+			if err := ir.Infer(p, ir.Known(table)); err != nil {
+				t.Fatal(err)
+			}
+			args, in := drawnInputs(t, p)
+			want, err := (&ir.Interpreter{Eval: compute.Eval, Weights: table}).Run(p, args...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := tenure.LoadProgram(p, table)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer m.Close()
+			for _, threads := range []int{1, 3} {
+				checkProbe(t, m, threads, c.arena, in, want)
+			}
+		})
+	}
+}
+
+// checkProbe plans and runs a probe.
+func checkProbe(t *testing.T, m *tenure.Model, threads int, arena int64, in tenure.Inputs, want []op.Arg) {
+	t.Helper()
+	d, err := m.Plan(t.Context(), nil, tenure.WithThreads(threads))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.ArenaBytes != arena {
+		t.Errorf("%d threads: got an arena of %d bytes, want %d", threads, d.ArenaBytes, arena)
+		for _, x := range d.Declined {
+			t.Logf("%s: operand %d, %s: %s", x.Where(), x.Operand, x.Value, x.Reason)
+		}
+	}
+	s := modeltest.Session(t, m, tenure.WithThreads(threads))
+	for range 2 {
+		out, err := s.Run(t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, info := range m.Outputs() {
+			if data, _ := out[info.Name].UnsafeBytes(); !bytes.Equal(data, want[i].Data) {
+				t.Errorf("%d threads: output %q is not that of the interpreter", threads, info.Name)
+			}
+		}
+		out.Release()
+	}
+}
+
+// drawnInputs draws the inputs of a program: numbers from -2 to 2 for floats, 0
+// and 1 for others.
+func drawnInputs(t *testing.T, p *ir.Program) (args []op.Arg, in tenure.Inputs) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(18, 2))
+	in = tenure.Inputs{}
+	for _, v := range p.Body.Params {
+		n, err := v.Type.Bytes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		data := make([]byte, max(n, 8))[:n]
+		if v.Type.DType == dtype.F32 {
+			for i := 0; i < n; i += 4 {
+				binary.LittleEndian.PutUint32(data[i:], math.Float32bits(float32(r.Float64()*4-2)))
+			}
+		} else {
+			for i := 0; i < n; i += v.Type.DType.Size() {
+				data[i] = byte(r.IntN(2))
+			}
+		}
+		x, err := tensor.FromBytes(v.Type.DType, v.Type.Shape, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { x.Release() })
+		args = append(args, op.Arg{Type: v.Type, Data: data})
+		in[v.Name] = x
+	}
+	return args, in
+}
