@@ -98,12 +98,20 @@ func (s *Store) external(path string) ([]byte, error) {
 // checkPath refuses a path that leaves the model's folder, because models are
 // not trusted.
 func checkPath(path string) error {
+	depth := 0 // folders below that of the model
 	for _, part := range strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' }) {
-		if part == ".." {
-			return corruptf(`location: got %q, want a path without ".."`, path)
+		switch part {
+		case ".":
+		case "..":
+			depth--
+		default:
+			depth++
+		}
+		if depth < 0 {
+			break
 		}
 	}
-	if !filepath.IsLocal(path) || strings.HasPrefix(path, `\`) {
+	if depth < 0 || !filepath.IsLocal(path) || strings.HasPrefix(path, `\`) {
 		return corruptf("location: got %q, want a path inside the model's folder", path)
 	}
 	return nil

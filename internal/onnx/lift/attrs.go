@@ -79,7 +79,7 @@ func (n *Node) IgnoreAllBut(names ...string) {
 		if slices.Contains(names, a.Name) {
 			return false
 		}
-		n.result.Notes = append(n.result.Notes, fmt.Sprintf("%s: the operator has no attribute %q, which is not read", n.title(), a.Name))
+		n.Remark(fmt.Sprintf("the operator has no attribute %q, which is not read", a.Name))
 		return true
 	})
 }

@@ -3,6 +3,7 @@ package lift
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -15,43 +16,43 @@ import (
 )
 
 // compare holds the types that the file declares for values and outputs
-// against those that were inferred. Element types must agree; exporters, and
-// tools that change models after them, get ranks and sizes wrong often enough
-// that a difference is only a note: the inferred ones count.
+// against those that were inferred. Exporters, and tools that change models
+// after them, get them wrong often enough that a difference is only a note: the
+// inferred ones count. Only outputs must have the element types that the file
+// declares, because these are what callers of the model have been told.
 func (s *Scope) compare(g *wire.Graph) error {
-	for _, list := range [][]wire.Value{g.Values, g.Outputs} {
-		for i := range list {
-			b := s.Values[list[i].Name]
-			if b == nil || b.Value == nil || b.Value.Type.IsZero() || list[i].Type.Kind == "" {
-				continue
-			}
-			declared := list[i]
-			if declared.Type.Kind == "optional" && declared.Type.Elem != nil {
-				declared.Type = *declared.Type.Elem // the nodes have found that it is there
-			}
-			if err := s.compareType(&declared, b.Value); err != nil {
-				return fmt.Errorf("value %q: %w", list[i].Name, err)
-			}
+	for i, v := range append(slices.Clip(g.Values), g.Outputs...) {
+		b := s.Values[v.Name]
+		if b == nil || b.Value == nil || b.Value.Type.IsZero() || v.Type.Kind == "" {
+			continue
+		}
+		if v.Type.Kind == "optional" && v.Type.Elem != nil {
+			v.Type = *v.Type.Elem // the nodes have found that it is there
+		}
+		if err := s.compareType(&v, b.Value, i >= len(g.Values)); err != nil {
+			return fmt.Errorf("output %q: %w", v.Name, err)
 		}
 	}
 	return nil
 }
 
-func (s *Scope) compareType(v *wire.Value, value *ir.Value) error {
+// compareType compares a declared type with that of the value. A difference is
+// a note or, where the type is wanted, an error of another element type.
+func (s *Scope) compareType(v *wire.Value, value *ir.Value, wanted bool) error {
 	got := value.Type
+	isText := s.IsText[value]
 	want, text, err := TypeOf(v, shape.Unknown)
+	declares := TypeText(want, text)
 	if err != nil {
-		return err
+		declares = v.Type.String()
 	}
-	if text != s.IsText[value] {
-		return fmt.Errorf("the nodes give %s, want %s as the file declares: %w", TypeText(got, !text), TypeText(want, text), tensor.ErrDType)
+	differs := err != nil || text != isText || want.DType != got.DType
+	if differs && wanted {
+		return fmt.Errorf("the nodes give %s, want %s as the file declares (correct the declaration, or add a Cast): %w",
+			TypeText(got, isText), declares, tensor.ErrDType)
 	}
-	if want.DType != got.DType {
-		return fmt.Errorf("the nodes give %s, want %s as the file declares: %w", got, want, tensor.ErrDType)
-	}
-	if stale(want, got) {
-		s.result.Notes = append(s.result.Notes, fmt.Sprintf("value %q: the file declares %s, the nodes give %s",
-			v.Name, TypeText(want, text), TypeText(got, text)))
+	if differs || stale(want, got) {
+		s.Note(fmt.Sprintf("value %q: the file declares %s, the nodes give %s", v.Name, declares, TypeText(got, isText)))
 	}
 	return nil
 }

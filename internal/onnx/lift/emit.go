@@ -201,16 +201,18 @@ func (n *Node) restOf(def *op.Def) []op.Attr {
 }
 
 // NoMoreAttrs ends the node if it has attributes that no lift function has
-// taken.
+// taken. Names that begin with two underscores are those of tools, and say
+// nothing to others.
 func (n *Node) NoMoreAttrs() {
-	if len(n.Attrs) == 0 {
-		return
-	}
-	names := make([]string, len(n.Attrs))
+	var names []string
 	for i := range n.Attrs {
-		names[i] = strconv.Quote(n.Attrs[i].Name)
+		if !strings.HasPrefix(n.Attrs[i].Name, "__") {
+			names = append(names, strconv.Quote(n.Attrs[i].Name))
+		}
 	}
-	n.Unsupported("attribute %s", strings.Join(names, " and "))
+	if len(names) > 0 {
+		n.Unsupported("attribute %s", strings.Join(names, " and "))
+	}
 }
 
 // ConvertAttr returns an attribute of a file as the operator table has it.

@@ -70,7 +70,7 @@ func (n *Node) inline(key functionKey, f *wire.Function) {
 		return
 	}
 	n.functionAttrs(call, f)
-	opsets, err := opsetsOf(f.Opsets)
+	opsets, err := n.opsetsOf(f.Opsets)
 	if err != nil {
 		n.Fail("function %s: %w", key, err)
 	}
@@ -163,7 +163,8 @@ func (n *Node) functionOutputs(body *Scope, f *wire.Function) {
 }
 
 // functionAttrs sets the function's attributes to the values of the node or,
-// without one, their defaults.
+// without one, their defaults. Nodes of the body may refer to an attribute that
+// the function does not list.
 func (n *Node) functionAttrs(call *inlining, f *wire.Function) {
 	call.attrs = map[string]any{}
 	for _, name := range f.Attrs {
@@ -178,7 +179,11 @@ func (n *Node) functionAttrs(call *inlining, f *wire.Function) {
 			call.attrs[a.Name] = v
 		}
 	}
-	n.NoMoreAttrs()
+	for _, a := range n.Attrs {
+		n.Note(fmt.Sprintf("function %s does not list the attribute %q", call.key, a.Name))
+		call.attrs[a.Name] = a.Value
+	}
+	n.Attrs = nil
 }
 
 // callChain names the last calls that led here.

@@ -3,6 +3,8 @@ package lift
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/tenure-go/tenure/internal/onnx/wire"
 	"github.com/tenure-go/tenure/internal/weights"
@@ -49,6 +51,7 @@ func (v Value) String() string { return v.Name + ": " + TypeText(v.Type, v.Text)
 func Import(m *wire.Model, o Options) (*Result, error) {
 	im := &importer{
 		result:     &Result{},
+		noted:      map[string]bool{},
 		Registry:   o.Registry,
 		tables:     o.Operators,
 		Store:      o.Weights,
@@ -56,6 +59,7 @@ func Import(m *wire.Model, o Options) (*Result, error) {
 		weights:    &sources{store: o.Weights, loaded: map[any]string{}, maxSparse: minSparse + maxSparse*o.FileSize},
 		irVersion:  m.IRVersion,
 	}
+	im.weights.note = im.Note
 	if err := im.run(m); err != nil {
 		return nil, err
 	}
@@ -77,13 +81,14 @@ type importer struct {
 	taken      map[string]bool      // names of values of the program
 	IsText     map[*ir.Value]bool   // values that hold strings
 	small      map[string]*ir.Value // constants made by lifting, by their text
+	noted      map[string]bool      // the notes of the result
 	inlined    int                  // bytes that functions have expanded to
 	maxInlined int
 }
 
 // run imports the graph of the file into im.result.
 func (im *importer) run(m *wire.Model) (err error) {
-	if im.result.Opsets, err = opsetsOf(m.Opsets); err != nil {
+	if im.result.Opsets, err = im.opsetsOf(m.Opsets); err != nil {
 		return err
 	}
 	if im.functions, err = functionsOf(m.Functions); err != nil {
@@ -103,18 +108,31 @@ func (im *importer) run(m *wire.Model) (err error) {
 	return s.graph(m.Graph)
 }
 
-// opsetsOf returns the imported versions by domain.
-func opsetsOf(list []wire.Opset) (map[string]int64, error) {
+// Note adds a remark on the content of the file, once.
+func (im *importer) Note(text string) {
+	if !im.noted[text] {
+		im.noted[text] = true
+		im.result.Notes = append(im.result.Notes, text)
+	}
+}
+
+// opsetsOf returns the imported versions by domain. As in ONNX Runtime the last
+// one counts where a file imports several of one domain.
+func (im *importer) opsetsOf(list []wire.Opset) (map[string]int64, error) {
 	opsets := map[string]int64{}
+	several := map[string]bool{}
 	for _, o := range list {
 		domain := DomainOf(o.Domain)
 		if old, ok := opsets[domain]; ok && old != o.Version {
-			return nil, wire.Corruptf("opset_import: got versions %d and %d of domain %q, want one", old, o.Version, o.Domain)
+			several[domain] = true
 		}
 		opsets[domain] = o.Version
 	}
+	for _, domain := range slices.Sorted(maps.Keys(several)) {
+		im.Note(fmt.Sprintf("the file imports several versions of domain %q: the last one, %d, counts", domain, opsets[domain]))
+	}
 	if v, ok := opsets[""]; ok && (v < MinOpset || v > MaxOpset) {
-		return nil, fmt.Errorf("opset_import: got opset %d, want %d to %d: %w", v, MinOpset, MaxOpset, op.ErrUnsupported)
+		return nil, fmt.Errorf("opset_import: got opset %d, want %d to %d, to which onnx.version_converter converts many models: %w", v, MinOpset, MaxOpset, op.ErrUnsupported)
 	}
 	return opsets, nil
 }
@@ -218,29 +236,49 @@ func (s *Scope) graph(g *wire.Graph) error {
 	return s.outputs(g)
 }
 
+// initializers binds the weights of a graph. As in ONNX Runtime the last one
+// counts where several have one name and type, and no node reads one without a
+// name.
 func (s *Scope) initializers(g *wire.Graph) error {
-	enter := func(kind string, i int, name string, init *initializer, err error) error {
-		switch {
-		case name == "":
-			return wire.Corruptf("%s %d has no name", kind, i)
-		case s.Values[name] != nil:
-			return wire.Corruptf("%s %q: got a second one of that name", kind, name)
-		case err == nil:
-			s.Values[name] = &Binding{init: init}
+	nameless := 0
+	several := map[string]bool{}
+	enter := func(kind, name string, init *initializer, err error) error {
+		if err != nil {
+			return err
 		}
-		return err
+		if name == "" {
+			nameless++
+			return nil
+		}
+		if old := s.Values[name]; old != nil {
+			if old.init == nil {
+				return wire.Corruptf("%s %q: got the name of an input", kind, name)
+			}
+			if x, y := old.init.typ(), init.typ(); x != y {
+				return wire.Corruptf("%s %q: got %s after one of %s of that name, want one", kind, name, y, x)
+			}
+			several[name] = true
+		}
+		s.Values[name] = &Binding{init: init}
+		return nil
 	}
 	for i := range g.Sparse {
 		init, err := newSparse(&g.Sparse[i])
-		if err := enter("sparse initializer", i, g.Sparse[i].Values.Name, init, err); err != nil {
+		if err := enter("sparse initializer", g.Sparse[i].Values.Name, init, err); err != nil {
 			return err
 		}
 	}
 	for i := range g.Initializers {
 		init, err := newInitializer(&g.Initializers[i])
-		if err := enter("initializer", i, g.Initializers[i].Name, init, err); err != nil {
+		if err := enter("initializer", g.Initializers[i].Name, init, err); err != nil {
 			return err
 		}
+	}
+	if nameless > 0 {
+		s.Note(fmt.Sprintf("the file has %d initializers without a name, which no node can read", nameless))
+	}
+	if len(several) > 0 {
+		s.Note("the file has several initializers of one name, of which the last one counts: " + Named(slices.Sorted(maps.Keys(several))))
 	}
 	return nil
 }
@@ -279,8 +317,7 @@ func (s *Scope) inputs(g *wire.Graph) error {
 		s.Values[in.Name] = &Binding{Value: s.param(in.Name, typ, text)}
 	}
 	if len(fixed) > 0 && s.irVersion >= 4 {
-		s.result.Notes = append(s.result.Notes, fmt.Sprintf("values of inputs in the file are weights, which no run replaces: %s",
-			Named(fixed)))
+		s.Note("values of inputs in the file are weights, which no run replaces: " + Named(fixed))
 	}
 	return nil
 }
@@ -295,7 +332,7 @@ func (s *Scope) outputs(g *wire.Graph) error {
 	for i := range g.Outputs {
 		out := &g.Outputs[i]
 		if seen[out.Name] {
-			s.result.Notes = append(s.result.Notes, fmt.Sprintf("the file lists output %q again, which is one output", out.Name))
+			s.Note(fmt.Sprintf("the file lists output %q again, which is one output", out.Name))
 			continue
 		}
 		seen[out.Name] = true

@@ -150,6 +150,9 @@ func (n *Node) Fail(format string, args ...any) {
 	}
 }
 
+// Remark adds a remark on the node to the notes of the model.
+func (n *Node) Remark(text string) { n.Note(n.title() + ": " + text) }
+
 // Unsupported ends the node as something that is not supported.
 func (n *Node) Unsupported(format string, args ...any) {
 	n.Fail("%s: %w", fmt.Sprintf(format, args...), op.ErrUnsupported)

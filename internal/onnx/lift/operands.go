@@ -1,6 +1,7 @@
 package lift
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/tenure-go/tenure/dtype"
@@ -92,6 +93,16 @@ func (n *Node) NoOutputs(from int) {
 		if n.Wanted(i) {
 			n.Unsupported("output %d", i)
 		}
+	}
+}
+
+// ListOf makes a list of operand i, which is one, where the file has one number
+// without dimensions.
+func (n *Node) ListOf(i int) {
+	if rank, known := n.Rank(i); known && rank == 0 {
+		n.Remark(fmt.Sprintf("operand %d is one number, taken as a list of one", i))
+		n.Args = slices.Clone(n.Args)
+		n.Args[i] = n.Call("reshape", []*ir.Value{n.Args[i], n.Ints([]int64{1})})
 	}
 }
 

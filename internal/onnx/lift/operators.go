@@ -3,7 +3,6 @@ package lift
 import (
 	"fmt"
 	"maps"
-	"slices"
 
 	"github.com/tenure-go/tenure/internal/onnx/wire"
 )
@@ -118,9 +117,7 @@ func (n *Node) withoutImport(domain string) {
 	if n.Opset == 0 {
 		note = fmt.Sprintf("the model uses operators of domain %q and does not import them", domain)
 	}
-	if !slices.Contains(n.result.Notes, note) {
-		n.result.Notes = append(n.result.Notes, note)
-	}
+	n.Note(note)
 }
 
 // LiftNumbers lifts a node that reads numbers.

@@ -16,6 +16,7 @@ import (
 type sources struct {
 	store     *weights.Store
 	loaded    map[any]string // by the name of the first weight that each tensor became
+	note      func(string)   // adds a remark on the content of the file
 	sparse    int            // bytes that sparse tensors have expanded to
 	maxSparse int
 }
@@ -41,9 +42,20 @@ func (in *sources) add(v *ir.Value, init *initializer) error {
 		return in.addSparse(v, init)
 	}
 	d, err := in.located(init.proto, init.data)
+	if d.HasOtherBools(d.InFile) {
+		d.Odd = wire.OddBools
+	}
+	if d.Odd != "" {
+		in.note(fmt.Sprintf("weight %q: %s", v.Name, d.Odd))
+	}
 	switch {
 	case err != nil:
 		return err
+	case d.HasOtherBools(d.InFile):
+		return in.store.AddConverted(v.Name, d.Type, func(dst []byte) error {
+			wire.PutBools(dst, d.InFile)
+			return nil
+		})
 	case d.InFile == nil:
 		return in.store.AddConverted(v.Name, d.Type, func(dst []byte) error { return init.proto.Convert(d, dst) })
 	}
@@ -57,9 +69,6 @@ func (in *sources) located(t *wire.Tensor, d wire.TensorData) (wire.TensorData, 
 		return d, nil
 	}
 	data, err := in.external(t.External, d.Bytes)
-	if err == nil {
-		err = wire.CheckBools(d.Type, data)
-	}
 	if err != nil {
 		return d, fmt.Errorf("tensor %q: external_data: %w", t.Name, err)
 	}
@@ -84,11 +93,17 @@ func (in *sources) addSparse(v *ir.Value, init *initializer) error {
 		if d, err = in.located(t, d); err != nil {
 			return err
 		}
-		if parts[i] = d.InFile; parts[i] == nil {
+		switch {
+		case d.InFile == nil:
 			parts[i] = make([]byte, d.Bytes)
 			if err := t.Convert(d, parts[i]); err != nil {
 				return err
 			}
+		case d.HasOtherBools(d.InFile):
+			parts[i] = make([]byte, d.Bytes)
+			wire.PutBools(parts[i], d.InFile)
+		default:
+			parts[i] = d.InFile
 		}
 	}
 	err = in.store.AddConverted(v.Name, init.listed.Type, func(dst []byte) error { return init.listed.Fill(dst, parts[0], parts[1]) })
@@ -117,7 +132,9 @@ func parseLocation(entries []wire.Entry) (l weights.Location, err error) {
 		case "offset":
 			l.Offset, err = parseSize(e)
 		case "length":
-			l.Length, err = parseSize(e)
+			if l.Length, err = parseSize(e); l.Length == 0 {
+				l.Length = -1 // as ONNX Runtime reads it: all that the tensor takes
+			}
 		}
 		if err != nil {
 			return l, err

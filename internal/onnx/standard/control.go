@@ -17,7 +17,7 @@ var controlTable = map[string]lift.Operator{
 func one(n *lift.Node, args []*ir.Value, count int) []*ir.Value {
 	args = slices.Clone(args)
 	for i, v := range args[:min(count, len(args))] {
-		if v != nil && v.Type.Shape != nil && v.Type.Shape.Rank() > 1 {
+		if v != nil && !v.Type.IsZero() && (v.Type.Shape == nil || v.Type.Shape.Rank() > 1) {
 			args[i] = n.Call("reshape", []*ir.Value{v, n.Ints(nil)})
 		}
 	}

@@ -12,9 +12,7 @@ import (
 func liftDropout(n *lift.Node) {
 	n.Ignore("ratio")
 	seed, seeded := lift.Take[int64](n, "seed")
-	if n.Opset < 7 && lift.TakeOr(n, "is_test", int64(0)) == 0 {
-		n.Unsupported("is_test 0")
-	}
+	wantInference(n)
 	n.NoMoreAttrs()
 	training := n.Arg(2)
 	if on, known := constantFlag(n, training); training != nil && !(known && !on) && !dropsNothing(n) {
@@ -28,6 +26,21 @@ func liftDropout(n *lift.Node) {
 		return
 	}
 	n.Finish("identity", n.Args[:min(1, len(n.Args))])
+}
+
+// wantInference takes the attribute is_test, which operators have before opset
+// 7. Where a file leaves it out, its default means training; exporters that do
+// so mean inference, and ONNX's converter to opset 7 takes them so.
+func wantInference(n *lift.Node) {
+	if n.Opset >= 7 {
+		return
+	}
+	switch test, given := lift.Take[int64](n, "is_test"); {
+	case !given:
+		n.Note(n.OpName + " of opset 6 without is_test is taken as in inference")
+	case test == 0:
+		n.Unsupported("is_test 0, which is training; set it to 1 for inference")
+	}
 }
 
 // constantFlag returns the value of a constant of one bool.
@@ -82,12 +95,9 @@ func dropsNothing(n *lift.Node) bool {
 	return ok && v == 0
 }
 
-// keepAll binds the outputs to x and to a mask that drops nothing.
+// keepAll binds the outputs to x and to a mask that drops nothing. Before opset
+// 10 the mask has the element type of x.
 func keepAll(n *lift.Node) {
-	if n.Opset < 10 {
-		n.Unsupported("output 1, the mask")
-		return
-	}
 	x := n.Arg(0)
 	if x == nil || len(n.Proto.Outputs) > 2 {
 		n.Fail("got %d operands and %d outputs, want an operand and 1 or 2", len(n.Args), len(n.Proto.Outputs))
@@ -97,7 +107,12 @@ func keepAll(n *lift.Node) {
 		n.Bind(n.Proto.Outputs[:1], func(names []string) []*ir.Value { return n.Emit("identity", n.Args[:1], nil, names) })
 	}
 	n.Bind(n.Proto.Outputs[1:], func(names []string) []*ir.Value {
-		yes := n.Call("cast", []*ir.Value{n.Scalar(dtype.I64, 1)}, op.Attr{Name: "to", Value: dtype.Bool})
+		var yes *ir.Value
+		if n.Opset < 10 {
+			yes = n.Scalar(x.Type.DType, 1)
+		} else {
+			yes = n.Call("cast", []*ir.Value{n.Scalar(dtype.I64, 1)}, op.Attr{Name: "to", Value: dtype.Bool})
+		}
 		return n.Emit("expand", []*ir.Value{yes, n.ShapeOf(x)}, nil, names)
 	})
 }

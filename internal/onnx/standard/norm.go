@@ -62,9 +62,7 @@ func liftBatchNorm(n *lift.Node) {
 		batchNorm14(n)
 		return
 	}
-	if n.Opset < 7 && lift.TakeOr(n, "is_test", int64(0)) == 0 {
-		n.Unsupported("is_test 0")
-	}
+	wantInference(n)
 	perElement := n.Opset < 9 && lift.TakeOr(n, "spatial", int64(1)) == 0
 	for i := 1; i < len(n.Proto.Outputs); i++ {
 		if n.Wanted(i) {

@@ -21,6 +21,8 @@ func liftResize(n *lift.Node) {
 		resizeOld(n, n.Arg(1))
 		return
 	}
+	n.ListOf(2)
+	n.ListOf(3)
 	args := make([]*ir.Value, 4)
 	copy(args, n.Args)
 	for i := 1; i < len(args); i++ {

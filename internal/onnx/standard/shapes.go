@@ -18,7 +18,7 @@ var shapeTable = map[string]lift.Operator{
 	"Transpose":       lift.Since(0),
 	"Concat":          lift.Since(0),
 	"Split":           lift.Lifted(0, liftSplit),
-	"Expand":          lift.Since(8),
+	"Expand":          lift.Lifted(8, liftExpand),
 	"Tile":            lift.Since(0),
 	"Pad":             lift.Lifted(0, liftPad),
 	"ReverseSequence": lift.Since(10),
@@ -34,6 +34,13 @@ func liftIdentity(n *lift.Node) {
 		n.BindList(n.Lists[0])
 		return
 	}
+	lift.Plain(n)
+}
+
+// liftExpand takes a shape without dimensions as the list of its one size, as
+// ONNX Runtime and the reference implementation do.
+func liftExpand(n *lift.Node) {
+	n.ListOf(1)
 	lift.Plain(n)
 }
 

@@ -59,8 +59,11 @@ func (t *Tensor) checkText(d *TensorData, l numberLists) error {
 		return fmt.Errorf("got %s, which take %d bytes at the width of the longest, want at most %d: %w", d.Type.AsText(), d.Bytes, limit, op.ErrUnsupported)
 	}
 	count := d.Bytes / d.Type.Shape.Size(d.Type.Shape.Rank()-1)
-	if l.field != 0 && l.field != StringData || l.count != count {
-		return Corruptf("got %d elements of data, want %d strings in string_data", l.count, count)
+	if other := l.others(StringData); other != "" {
+		return Corruptf("got %s, want string_data", other)
+	}
+	if got := l[StringData].count; got != count {
+		return Corruptf("string_data: got %d strings, want %d for %s", got, count, d.Type.AsText())
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/op"
@@ -16,6 +17,7 @@ type TensorData struct {
 	Text   bool // strings, which have the type of bytes
 	Bytes  int
 	InFile []byte // the bytes as they lie in the file; nil when they must be converted or are outside
+	Odd    string // a remark on content that is odd, and on its meaning; "" for none
 	list   int    // the field that holds them as numbers; 0 for none
 }
 
@@ -41,20 +43,23 @@ func (t *Tensor) Check() (d TensorData, err error) {
 		return d, t.checkText(&d, lists)
 	}
 	if t.External != nil {
-		if t.Raw != nil || lists.field != 0 {
-			return d, Corruptf("got data in the file and in external_data, want one of them")
+		if t.Raw != nil || lists.others(0) != "" {
+			d.Odd = "the data in the file are not read: those of external_data count"
 		}
 		return d, nil
 	}
 	if t.Raw != nil {
-		if lists.field != 0 {
-			return d, Corruptf("got raw_data and %s, want one of them", tensorFields[lists.field].name)
+		if other := lists.others(0); other != "" {
+			d.Odd = other + " is not read: raw_data counts"
 		}
 		if len(t.Raw) != d.Bytes {
 			return d, Corruptf("raw_data at offset %d: got %d bytes, want %d for %s", t.rawAt, len(t.Raw), d.Bytes, d.Type)
 		}
 		d.InFile = t.Raw
-		return d, CheckBools(d.Type, t.Raw)
+		if d.HasOtherBools(t.Raw) {
+			d.InFile, d.Odd = nil, OddBools
+		}
+		return d, nil
 	}
 	return d, d.checkList(lists)
 }
@@ -79,17 +84,21 @@ func (t *Tensor) Type() (op.Type, error) {
 	return op.Type{DType: dt, Shape: s}, err
 }
 
-// CheckBools refuses bytes that no Go bool may have.
-func CheckBools(typ op.Type, data []byte) error {
-	if typ.DType != dtype.Bool {
-		return nil
+// HasOtherBools reports whether data of the tensor are bool bytes other than 0
+// and 1, which no Go bool may have. They count as true.
+func (d *TensorData) HasOtherBools(data []byte) bool {
+	return d.Type.DType == dtype.Bool && slices.ContainsFunc(data, func(b byte) bool { return b > 1 })
+}
+
+// OddBools is the remark on bool bytes other than 0 and 1.
+const OddBools = "bools other than 0 and 1 are true"
+
+// PutBools writes 0 for each byte of src that is 0, and 1 for any other, to
+// dst, which has as many bytes.
+func PutBools(dst, src []byte) {
+	for i, b := range src {
+		dst[i] = min(b, 1)
 	}
-	for i, b := range data {
-		if b > 1 {
-			return Corruptf("element %d: got %d, want 0 or 1 for bool", i, b)
-		}
-	}
-	return nil
 }
 
 // Numbers of the fields of TensorProto that hold its data: raw, or in typed
@@ -104,30 +113,43 @@ const (
 	Uint64Data = 11
 )
 
-// numberLists describes the typed lists of a tensor, of which it may have one.
-type numberLists struct {
-	field int    // 0: none
-	count int    // numbers in it
-	whole []byte // the encoded list when it is one packed field
+// numberLists describes the typed lists of a tensor, by the number of the
+// field. One of them counts: that of the element type.
+type numberLists [Uint64Data + 1]numberList
+
+// numberList describes one typed list.
+type numberList struct {
+	fields int    // occurrences of the field
+	count  int    // numbers in them
+	whole  []byte // the encoded list when it is one packed field
 }
 
 func (t *Tensor) lists() (l numberLists, err error) {
-	fields := 0
 	m := t.message()
 	for f := (field{}); m.next(&f); {
 		switch f.num {
 		case FloatData, Int32Data, StringData, Int64Data, DoubleData, Uint64Data:
-			if l.field != 0 && l.field != f.num {
-				m.fault(&f, fmt.Errorf("got numbers in %s too, want one list", tensorFields[l.field].name))
-			}
-			fields++
-			l.field, l.count, l.whole = f.num, l.count+f.numbers(), nil
-			if f.packed && fields == 1 {
-				l.whole = f.body
+			list := &l[f.num]
+			list.fields++
+			list.count += f.numbers()
+			list.whole = nil
+			if f.packed && list.fields == 1 {
+				list.whole = f.body
 			}
 		}
 	}
 	return l, m.err
+}
+
+// others returns the name of a list with numbers other than that of a field, ""
+// if there is none.
+func (l *numberLists) others(field int) string {
+	for i := range l {
+		if i != field && l[i].count > 0 {
+			return tensorFields[i].name
+		}
+	}
+	return ""
 }
 
 func (t *Tensor) message() message {
@@ -162,15 +184,19 @@ func listOf(typ op.Type, bytes int) (field, count int) {
 
 func (d *TensorData) checkList(l numberLists) error {
 	field, count := listOf(d.Type, d.Bytes)
-	if l.field != 0 && l.field != field {
-		return Corruptf("got %s, want %s for %s", tensorFields[l.field].name, tensorFields[field].name, d.Type)
+	other := l.others(field)
+	if other != "" && l[field].count == 0 {
+		return Corruptf("got %s, want %s for %s", other, tensorFields[field].name, d.Type)
 	}
-	if l.count != count {
-		return Corruptf("%s: got %d numbers, want %d for %s", tensorFields[field].name, l.count, count, d.Type)
+	if l[field].count != count {
+		return Corruptf("%s: got %d numbers, want %d for %s", tensorFields[field].name, l[field].count, count, d.Type)
+	}
+	if other != "" {
+		d.Odd = other + " is not read: " + tensorFields[field].name + " counts"
 	}
 	d.list = field
-	if l.whole != nil && (field == FloatData || field == DoubleData) {
-		d.InFile = l.whole // packed floats are raw data under another name
+	if l[field].whole != nil && (field == FloatData || field == DoubleData) {
+		d.InFile = l[field].whole // packed floats are raw data under another name
 	}
 	return nil
 }
@@ -188,10 +214,15 @@ func (t *Tensor) Elements(d TensorData) ([]byte, error) {
 	return data, t.Convert(d, data)
 }
 
-// Convert writes the elements of a typed list to dst, which has d.Bytes bytes.
+// Convert writes the elements of a typed list, or of bools in other bytes than
+// 0 and 1, to dst, which has d.Bytes bytes.
 func (t *Tensor) Convert(d TensorData, dst []byte) error {
-	if d.Text {
+	switch {
+	case d.Text:
 		return t.putStrings(d, dst)
+	case d.list == 0:
+		PutBools(dst, t.Raw)
+		return nil
 	}
 	at := 0
 	m := t.message()
@@ -211,7 +242,9 @@ func (t *Tensor) Convert(d TensorData, dst []byte) error {
 	return nil
 }
 
-// putNumber stores one number of a typed list and returns its width.
+// putNumber stores one number of a typed list and returns its width. Integers
+// of 8 and 16 bits may be written with or without a sign: these bits count. A
+// bool is true unless it is 0.
 func putNumber(dst []byte, dt dtype.DType, v uint64) (int, error) {
 	inRange := true
 	width := dt.Size()
@@ -225,13 +258,13 @@ func putNumber(dst []byte, dt dtype.DType, v uint64) (int, error) {
 		inRange = v == uint64(uint32(v))
 	case dtype.I32:
 		inRange = int64(v) == int64(int32(v))
-	case dtype.I16:
-		inRange = int64(v) == int64(int16(v))
-	case dtype.I8:
-		inRange = int64(v) == int64(int8(v))
+	case dtype.I16, dtype.U16:
+		inRange = v <= 0xffff || int64(v) == int64(int16(v))
+	case dtype.I8, dtype.U8:
+		inRange = v <= 0xff || int64(v) == int64(int8(v))
 	case dtype.Bool:
-		inRange = v <= 1
-	case dtype.U16, dtype.F16, dtype.BF16:
+		v = min(v, 1)
+	case dtype.F16, dtype.BF16:
 		inRange = v <= 0xffff
 	default: // one byte, or a byte of packed elements
 		width = 1
