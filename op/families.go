@@ -31,6 +31,7 @@ var families = [][]*Def{
 	treeOps,
 	classicOps,
 	textOps,
+	tokenOps,
 	linearAttentionOps,
 	resizeOps,
 	generatorOps,

@@ -279,12 +279,8 @@ func inferStringIndex(s *Sig) error {
 	if err := s.wantText(0); err != nil {
 		return err
 	}
-	seen := map[string]bool{}
-	for _, key := range s.Attrs.Strings("keys") {
-		if seen[key] {
-			return fmt.Errorf("attribute \"keys\": got %.80q twice, want each once: %w", key, ErrUnsupported)
-		}
-		seen[key] = true
+	if err := s.wantDistinctKeys(); err != nil {
+		return err
 	}
 	dims, ok := s.textDims(0)
 	if !ok {
@@ -293,12 +289,24 @@ func inferStringIndex(s *Sig) error {
 	return s.give(0, dtype.I64, dims...)
 }
 
+// wantDistinctKeys checks the attribute keys.
+func (s *Sig) wantDistinctKeys() error {
+	seen := map[string]bool{}
+	for _, key := range s.Attrs.Strings("keys") {
+		if seen[key] {
+			return fmt.Errorf("attribute \"keys\": got %.80q twice, want each once: %w", key, ErrUnsupported)
+		}
+		seen[key] = true
+	}
+	return nil
+}
+
 // FullMatch compiles the pattern of a regex_full_match so that it matches
 // whole strings only.
 func (s *Sig) FullMatch() (*regexp.Regexp, error) {
 	pattern := s.Str("pattern")
-	if _, err := regexp.Compile(pattern); err != nil { // alone: one parenthesis must not close ours
-		return nil, fmt.Errorf("attribute \"pattern\": got %.80q, want a regular expression of RE2: %w: %w", pattern, err, ErrUnsupported)
+	if err := checkPattern("pattern", pattern); err != nil { // alone: one parenthesis must not close ours
+		return nil, err
 	}
 	return regexp.Compile(`\A(?:` + pattern + `)\z`)
 }

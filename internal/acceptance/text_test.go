@@ -79,6 +79,10 @@ var movedText = []struct {
 }{
 	{"Identity", []string{"x"}, 1, nil},
 	{"Reshape", []string{"x", "shape"}, 1, nil},
+	{"Flatten", []string{"x"}, 1, nil},
+	{"Flatten", []string{"x"}, 1, []onnxtest.Message{onnxtest.Int("axis", 0)}},
+	{"Flatten", []string{"y"}, 1, []onnxtest.Message{onnxtest.Int("axis", -1)}},
+	{"Flatten", []string{"y"}, 1, []onnxtest.Message{onnxtest.Int("axis", 3)}},
 	{"Squeeze", []string{"x"}, 1, nil},
 	{"Squeeze", []string{"x", "back"}, 1, nil},
 	{"Unsqueeze", []string{"x", "ends"}, 1, nil},
@@ -215,6 +219,51 @@ func TestTextOfUnknownSize(t *testing.T) {
 	}
 	if n, err := tensor.At[int64](out["size"]); n != 4 || err != nil {
 		t.Errorf("size: got %d (%v), want 4", n, err)
+	}
+}
+
+// Words are counted without their strings: a token takes as many bytes as the
+// text that it is part of, so the tokens of a long text would take its length
+// squared.
+func TestCountedWords(t *testing.T) {
+	memorytest.Check(t)
+	g := &onnxtest.Graph{}
+	g.Input("texts", onnxtest.String, "n", 1)
+	g.Ints("row", 0, -1)
+	g.Ints("middle", 1)
+	g.Node("StringNormalizer", []string{"flat"}, []string{"low"}, onnxtest.Text("case_change_action", "LOWER"))
+	g.Node("Reshape", []string{"texts", "all"}, []string{"flat"})
+	g.Ints("all", -1)
+	g.Node("com.microsoft::Tokenizer", []string{"low"}, []string{"tokens"}, onnxtest.Int("mark", 0), onnxtest.Int("mincharnum", 1), onnxtest.Text("pad_value", "#"), onnxtest.Text("tokenexp", "[a-z]+"))
+	g.Node("Unsqueeze", []string{"tokens", "middle"}, []string{"apart"})
+	g.Node("Squeeze", []string{"apart", "middle"}, []string{"near"})
+	g.Node("Reshape", []string{"near", "row"}, []string{"rows"})
+	g.Node("Identity", []string{"rows"}, []string{"same"})
+	g.Node("Flatten", []string{"same"}, []string{"matrix"})
+	counts := []onnxtest.Message{onnxtest.Text("mode", "TF"), onnxtest.Int("min_gram_length", 1), onnxtest.Int("max_gram_length", 2), onnxtest.Int("max_skip_count", 0),
+		onnxtest.Ints("ngram_counts", 0, 2), onnxtest.Ints("ngram_indexes", 0, 2, 1), onnxtest.Texts("pool_strings", "dog", "fox", "fox", "dog")}
+	g.Node("TfIdfVectorizer", []string{"matrix"}, []string{"counts"}, counts...)
+	g.Output("counts")
+	m, err := tenure.LoadBytes(g.File())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	s := modeltest.Session(t, m)
+	long := strings.Repeat("Fox, dog; ", 1000)
+	x := ofStrings(t, []string{"the dog", "", long}, 3, 1)
+	out := modeltest.Run(t, s, tenure.Inputs{"texts": x})
+	defer out.Release()
+	got, err := tensor.Values[float32](out["counts"])
+	if want := []float32{1, 0, 0, 0, 0, 0, 1000, 1000, 1000}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %v (%v), want %v", got, err, want)
+	}
+	p, err := s.Plan(context.Background(), tenure.Shapes{"texts": x.Shape().Sizes()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if most := int64(16 * 3 * len(long)); p.ArenaBytes > most { // an index of eight bytes for each character, and the texts
+		t.Errorf("got an arena of %d bytes, want %d at most", p.ArenaBytes, most)
 	}
 }
 

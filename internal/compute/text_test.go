@@ -74,6 +74,48 @@ func TestStringSplit(t *testing.T) {
 	split("scalar", nil, textArg(3, []string{"a b"}), []int{2}, []string{"a", "b"}, 2)
 }
 
+func TestStringTokenize(t *testing.T) {
+	how := func(pairs ...any) op.Attrs {
+		return attrs(append([]any{"pad_value", "#", "mincharnum", 1}, pairs...)...)
+	}
+	tokens := func(what string, a op.Attrs, x op.Arg, dims []int, want ...string) {
+		t.Helper()
+		wantStrings(t, what, eval(t, "string_tokenize", a, x), dims, want...)
+		keys := []string{"a", "#", "bc", op.TokensBegin, "ß"}
+		var places []float64
+		for _, w := range want {
+			at := slices.Index(keys, w)
+			if at < 0 {
+				at = len(keys)
+			}
+			places = append(places, float64(at))
+		}
+		expect(t, what+": places", eval(t, "string_token_index", a.With("keys", keys), x), dims, places, 0)
+	}
+	x := textArg(9, []string{"a bc a", "", "ßd, e"}, 3)
+	tokens("words", how("tokenexp", `\pL+`), x, []int{3, 3}, "a", "bc", "a", "#", "#", "#", "ßd", "e", "#")
+	tokens("long words", how("tokenexp", `\pL+`).With("mincharnum", int64(2)), x, []int{3, 1}, "bc", "#", "ßd")
+	tokens("marks", how("tokenexp", `\pL+`, "mark", 1), x, []int{3, 5},
+		op.TokensBegin, "a", "bc", "a", op.TokensEnd, op.TokensBegin, op.TokensEnd, "#", "#", "#", op.TokensBegin, "ßd", "e", op.TokensEnd, "#")
+	tokens("separators", how("separators", []string{" ", ",+"}), x, []int{3, 3}, "a", "bc", "a", "#", "#", "#", "ßd", "e", "#")
+	tokens("characters", how("separators", []string{""}), textArg(4, []string{"aß", "b"}, 1, 2), []int{1, 2, 2}, "a", "ß", "b", "#")
+	tokens("a dot", how("tokenexp", "."), textArg(4, []string{"a\n"}, 1), []int{1, 2}, "a", "\n")
+	tokens("none", how("tokenexp", "x", "mark", 1), x, []int{3, 0})
+	tokens("a scalar", how("tokenexp", ".."), textArg(4, []string{"bca"}), []int{1}, "bc")
+	wantStrings(t, "wide padding", eval(t, "string_tokenize", how("tokenexp", "a+").With("pad_value", "padding"), textArg(2, []string{"a", "b"}, 2)), []int{2, 1}, "a", "padding")
+	for what, a := range map[string]op.Attrs{
+		"empty separators":     how("separators", []string{"a", ""}),
+		"few characters":       how("separators", []string{""}).With("mincharnum", int64(2)),
+		"neither":              how(),
+		"a pattern of another": how("tokenexp", "(?<=a)b"),
+	} {
+		s := &op.Sig{Def: op.Builtin().Lookup("string_tokenize"), Args: []op.Type{x.Type}, Attrs: a, Results: make([]op.Type, 1)}
+		if err := op.InferTypes(s); err == nil {
+			t.Errorf("%s: got no error", what)
+		}
+	}
+}
+
 func TestRegexFullMatch(t *testing.T) {
 	x := textArg(8, []string{"abc", "ab", "", "xabc", "a\nc", "ä"}, 2, 3)
 	match := func(pattern string, want ...float64) {

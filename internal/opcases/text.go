@@ -26,10 +26,20 @@ func textCases() map[string][]optest.Case {
 			{Args: args{days}, Attrs: attr("stopwords", []string{"monday"})}, {Args: args{days}, Attrs: attr("stopwords", []string{"Monday", "tuesday", "", "wednesday"}, "is_case_sensitive", 1)},
 			{Args: args{num(u8, 0, 3)}}, {Args: args{num(u8, 0, 3)}, Attrs: attr("stopwords", []string{"x"})},
 		},
-		"string_concat":    {{Args: args{days, text(3, "abc")}}, {Args: args{many, text(2, "x,yz,,w", 4, 1)}}, {Args: args{num(u8, 0, 3), num(u8, 1, 3)}}},
-		"string_equal":     {{Args: args{days, text(12, "tuesday")}}, {Args: args{many, many}}, {Args: args{num(u8, 0, 3), num(u8, 1, 3)}}},
-		"string_split":     {{Args: args{days}, Attrs: attr("delimiter", "d"), Results: 2}, {Args: args{text(5, "a b, c", 2)}}, {Args: args{many}, Attrs: attr("delimiter", "da", "maxsplit", 1), Results: 2}, {Args: args{num(u8, 0, 3)}, Results: 2}},
-		"string_index":     {{Args: args{days}, Attrs: attr("keys", []string{"tuesday", "", "day"})}, {Args: args{many}, Attrs: attr("keys", []string{"Monday"})}, {Args: args{num(u8, 0, 3)}, Attrs: attr("keys", []string{"a"})}},
+		"string_concat": {{Args: args{days, text(3, "abc")}}, {Args: args{many, text(2, "x,yz,,w", 4, 1)}}, {Args: args{num(u8, 0, 3), num(u8, 1, 3)}}},
+		"string_equal":  {{Args: args{days, text(12, "tuesday")}}, {Args: args{many, many}}, {Args: args{num(u8, 0, 3), num(u8, 1, 3)}}},
+		"string_split":  {{Args: args{days}, Attrs: attr("delimiter", "d"), Results: 2}, {Args: args{text(5, "a b, c", 2)}}, {Args: args{many}, Attrs: attr("delimiter", "da", "maxsplit", 1), Results: 2}, {Args: args{num(u8, 0, 3)}, Results: 2}},
+		"string_index":  {{Args: args{days}, Attrs: attr("keys", []string{"tuesday", "", "day"})}, {Args: args{many}, Attrs: attr("keys", []string{"Monday"})}, {Args: args{num(u8, 0, 3)}, Attrs: attr("keys", []string{"a"})}},
+		"string_tokenize": {
+			{Args: args{days}, Attrs: attr("pad_value", "#", "mincharnum", 1, "tokenexp", "[a-m]+")}, {Args: args{days}, Attrs: attr("pad_value", "", "mincharnum", 1, "tokenexp", ".", "mark", 1)},
+			{Args: args{many}, Attrs: attr("pad_value", "padding", "mincharnum", 2, "separators", []string{"d", "[ue]+"}, "mark", 1)},
+			{Args: args{text(1, ",", 2)}, Attrs: attr("pad_value", "#", "mincharnum", 1, "separators", []string{""}, "mark", 1)}, {Args: args{num(u8, 0, 3)}, Attrs: attr("pad_value", "#", "mincharnum", 1, "tokenexp", "a")},
+		},
+		"string_token_index": {
+			{Args: args{days}, Attrs: attr("pad_value", "#", "mincharnum", 1, "tokenexp", "[a-m]+", "keys", []string{"da", "ed", "#"})},
+			{Args: args{many}, Attrs: attr("pad_value", "", "mincharnum", 2, "separators", []string{"d", "[ue]+"}, "mark", 1, "keys", []string{"ay", "\x02", "Mon", "\x03"})},
+			{Args: args{num(u8, 0, 3)}, Attrs: attr("pad_value", "#", "mincharnum", 1, "tokenexp", "a", "keys", []string{})},
+		},
 		"regex_full_match": {{Args: args{days}, Attrs: attr("pattern", "(?i).*DAY")}, {Args: args{many}, Attrs: attr("pattern", "[a-z]+|")}, {Args: args{num(u8, 0, 3)}, Attrs: attr("pattern", "")}},
 	}
 }

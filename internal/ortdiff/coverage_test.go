@@ -174,8 +174,8 @@ const (
 var undrawnParts = map[string]string{
 	"MeanVarianceNormalization.across_channels": olderPart, "MeanVarianceNormalization.normalize_variance": olderPart,
 	"Upsample.height_scale": olderPart, "Upsample.width_scale": olderPart, "Scan.directions": "opset 8, refused when the model is read",
-	"Constant.sparse_value": "the models of package onnx in sparse.txtar have it", "TfIdfVectorizer.pool_strings": refusedPart,
-	"Optional.type": "an optional that is empty has no value to compare", contribDomain + "::EmbedLayerNormalization.8": refusedPart,
+	"Constant.sparse_value": "the models of package onnx in sparse.txtar have it",
+	"Optional.type":         "an optional that is empty has no value to compare", contribDomain + "::EmbedLayerNormalization.8": refusedPart,
 	contribDomain + "::FusedGemm.activation_gamma": ignoredPart, contribDomain + "::MatMulNBits.weight_prepacked": refusedPart,
 	contribDomain + "::QAttention.do_rotary": refusedPart, contribDomain + "::QAttention.past_present_share_buffer": refusedPart,
 	contribDomain + "::GatedRelativePositionBias.6": refusedPart, contribDomain + "::Attention.6": refusedPart, contribDomain + "::Attention.do_rotary": refusedPart,

@@ -83,12 +83,17 @@ func init() {
 	tolerances["MelWeightMatrix"] = tolerance{64, 64, 0, "frequencies in single precision"}
 	generators["TfIdfVectorizer"] = func(d *drawer) {
 		d.node("TfIdfVectorizer")
-		dt, dims := pick(d, dtype.I64, dtype.I32), pick(d, []int{d.between(1, 12)}, []int{d.between(1, 3), d.between(1, 8)})
+		dims := pick(d, []int{d.between(1, 12)}, []int{d.between(1, 3), d.between(1, 8)})
 		list := make([]int64, elements(dims))
 		for i := range list {
 			list[i] = int64(d.IntN(5))
 		}
-		d.with(dt, dims, encodeInts(dt, list...))
+		words := d.chance(0.5)
+		if dt := pick(d, dtype.I64, dtype.I32); words {
+			d.with(dtype.String, dims, encodeStrings(wordsOf(list)))
+		} else {
+			d.with(dt, dims, encodeInts(dt, list...))
+		}
 		ones, twos := d.between(1, 3), d.between(0, 3)
 		var pool []int64
 		for _, v := range d.Perm(5)[:ones] {
@@ -116,7 +121,11 @@ func init() {
 		d.attr("mode", pick(d, "TF", "IDF", "TFIDF"))
 		d.attr("ngram_counts", counts)
 		d.attr("ngram_indexes", at)
-		d.attr("pool_int64s", pool)
+		if words {
+			d.attr("pool_strings", wordsOf(pool))
+		} else {
+			d.attr("pool_int64s", pool)
+		}
 		if d.chance(0.5) {
 			d.attr("weights", weights)
 		}

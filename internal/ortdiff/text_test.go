@@ -118,6 +118,34 @@ func init() {
 		d.labels(len(keys))
 		d.outs(1)
 	}
+	generators[contribDomain+"::Tokenizer"] = func(d *drawer) {
+		d.node("Tokenizer")
+		dims := d.dims(1, 2)
+		d.with(dtype.String, dims, encodeStrings(d.texts(elements(dims))))
+		d.attr("mark", d.IntN(2))
+		d.attr("pad_value", pick(d, "#", "", "padding", "a"))
+		least := 1
+		switch d.IntN(3) {
+		case 0:
+			d.attr("separators", []string{""})
+		case 1:
+			least = d.between(1, 3)
+			all := []string{" ", "-|,", "a", "[ab]+", "b|bk|bka", `\s`, `\bd`, "(?i)das", "ß", "^a", "[,.]"}
+			var list []string
+			for _, i := range d.Perm(len(all))[:d.between(1, 3)] {
+				list = append(list, all[i])
+			}
+			d.attr("separators", list)
+		default:
+			token := pick(d, ".", "..", "[a-z]+", `\w+`, `\b\w\w+\b`, "a|ab|abc", "a*", `[^ \t]+?`, "^.", "中.?", `\pL+`, "(?s)..?$")
+			if token != "." {
+				least = d.between(1, 3)
+			}
+			d.attr("tokenexp", token)
+		}
+		d.attr("mincharnum", least)
+		d.outs(1)
+	}
 	numbers := generators["Equal"]
 	generators["Equal"] = func(d *drawer) {
 		if d.m.opset < 19 || d.chance(0.7) {
@@ -130,6 +158,15 @@ func init() {
 		d.in(dtype.String, d.broadcast(dims)...)
 		d.outs(1)
 	}
+}
+
+// wordsOf returns a word for each number, the same for equal ones.
+func wordsOf(list []int64) []string {
+	words := make([]string, len(list))
+	for i, v := range list {
+		words[i] = []string{"das", "", "DAS", "größ", "a b"}[v]
+	}
+	return words
 }
 
 // quoted gives strings as text.

@@ -7,5 +7,5 @@ const Domain = "com.microsoft"
 
 // Table returns the operators of Domain that are read, by name.
 func Table() map[string]lift.Operator {
-	return lift.Merge(fusedTable, diffusionTable, attentionTable, groupQueryTable, quantizeTable, integerProductTable, embedTable, weightTable, layoutTable)
+	return lift.Merge(fusedTable, diffusionTable, attentionTable, groupQueryTable, quantizeTable, integerProductTable, embedTable, weightTable, layoutTable, textTable)
 }

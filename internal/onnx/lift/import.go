@@ -80,6 +80,7 @@ type importer struct {
 	missing    collector
 	taken      map[string]bool      // names of values of the program
 	IsText     map[*ir.Value]bool   // values that hold strings
+	lookups    map[*ir.Value]Lookup // those of some values that hold strings
 	small      map[string]*ir.Value // constants made by lifting, by their text
 	noted      map[string]bool      // the notes of the result
 	inlined    int                  // bytes that functions have expanded to
@@ -101,6 +102,7 @@ func (im *importer) run(m *wire.Model) (err error) {
 	im.Program = &ir.Program{Name: name, Body: &ir.Block{}}
 	im.result.Program = im.Program
 	im.taken, im.small, im.IsText = map[string]bool{}, map[string]*ir.Value{}, map[*ir.Value]bool{}
+	im.lookups = map[*ir.Value]Lookup{}
 	s := &Scope{importer: im, opsets: im.result.Opsets, Block: im.Program.Body, Values: map[string]*Binding{}, used: usedNames(m.Graph)}
 	// Names of the main graph are kept as they are: a name of a nested graph
 	// that is met first must not take them.

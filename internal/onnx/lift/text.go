@@ -85,6 +85,36 @@ func (n *Node) MarkText(first ...int) {
 	}
 }
 
+// Lookup makes the calls that return the index of each string of a value in a
+// list of distinct strings, as [Node.Lookup] does.
+type Lookup func(n *Node, keys []string) *ir.Value
+
+// Lookup returns the index of each string of x in a list of distinct strings,
+// and the length of the list for a string that is not in it.
+func (n *Node) Lookup(x *ir.Value, keys []string) *ir.Value {
+	if find := n.lookups[x]; find != nil && n.Err == nil {
+		return find(n, keys)
+	}
+	return n.Call("string_index", []*ir.Value{x}, op.Attr{Name: "keys", Value: keys})
+}
+
+// LookUpBy says that the strings of output 0 can be looked up without making
+// them. Tokens are: each takes as many bytes as the whole text from which it is
+// cut, and its index in a list takes eight.
+func (n *Node) LookUpBy(find Lookup) {
+	if b := n.Values[n.Proto.Outputs[0]]; n.Err == nil && b != nil && b.Value != nil {
+		n.lookups[b.Value] = find
+	}
+}
+
+// LookUpMoved says that output 0 has the strings of x in another shape, in
+// which move puts numbers.
+func (n *Node) LookUpMoved(x *ir.Value, move func(n *Node, index *ir.Value) *ir.Value) {
+	if n.lookups[x] != nil {
+		n.LookUpBy(func(n *Node, keys []string) *ir.Value { return move(n, n.Lookup(x, keys)) })
+	}
+}
+
 // textWidthOf names the width of an input's strings, by a symbol that no
 // input declares.
 func textWidthOf(name string, inputs []wire.Value) shape.Dim {

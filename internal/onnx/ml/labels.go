@@ -134,7 +134,7 @@ func textIndex(n *lift.Node, x *ir.Value, keys []string) *ir.Value {
 			distinct, places = append(distinct, key), append(places, int64(i))
 		}
 	}
-	index := n.Call("string_index", []*ir.Value{x}, op.Attr{Name: "keys", Value: distinct})
+	index := n.Lookup(x, distinct)
 	if len(distinct) == len(keys) {
 		return index
 	}

@@ -4,7 +4,6 @@ import (
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/onnx/lift"
 	"github.com/tenure-go/tenure/ir"
-	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/shape"
 )
 
@@ -101,7 +100,7 @@ func liftDictVectorizer(n *lift.Node) {
 		for i := range numbers {
 			numbers[i] = int64(i)
 		}
-		keys = n.Call("string_index", []*ir.Value{keys}, op.Attr{Name: "keys", Value: words})
+		keys = n.Lookup(keys, words)
 	}
 	column := n.Call("unsqueeze", []*ir.Value{n.Ints(numbers), n.Ints([]int64{1})})
 	same := n.Call("equal", []*ir.Value{column, keys})

@@ -1,6 +1,7 @@
 package standard
 
 import (
+	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/onnx/lift"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
@@ -10,7 +11,7 @@ var selectionTable = map[string]lift.Operator{
 	"NegativeLogLikelihoodLoss": lift.Since(12),
 	"SoftmaxCrossEntropyLoss":   lift.Lifted(12, liftCrossEntropy),
 	"BitCast":                   lift.Since(26),
-	"TfIdfVectorizer":           lift.Lifted(9, liftNGrams),
+	"TfIdfVectorizer":           {From: 9, Lift: liftNGrams, Text: liftTextNGrams},
 }
 
 // liftCrossEntropy makes the loss of the logarithms of softmax, which are the
@@ -43,11 +44,39 @@ func liftCrossEntropy(n *lift.Node) {
 	n.Bind(n.Proto.Outputs[:1], func(names []string) []*ir.Value { return n.Emit("nll_loss", args, attrs, names) })
 }
 
-// liftNGrams refuses pools of text.
+// liftNGrams counts n-grams of numbers.
 func liftNGrams(n *lift.Node) {
-	if n.AttrIndex("pool_strings") >= 0 {
-		n.Unsupported("attribute \"pool_strings\"")
+	switch x := n.Arg(0); {
+	case n.AttrIndex("pool_strings") < 0 || x == nil:
+		lift.Plain(n)
+	case x.Type.IsZero(): // it may have been strings
+		n.GiveUp()
+	default:
+		n.Fail("got %s and pool_strings, want strings: %w", x.Type, dtype.ErrDType)
+	}
+}
+
+// liftTextNGrams counts n-grams of strings: those of the indices that strings
+// have in a list of all that the pool has.
+func liftTextNGrams(n *lift.Node) {
+	pool, ok := lift.Take[[]string](n, "pool_strings")
+	if !n.WantText() {
 		return
 	}
-	lift.Plain(n)
+	if len(n.Args) != 1 || !ok || n.AttrIndex("pool_int64s") >= 0 {
+		n.Fail("got %d operands and %d pool_strings, want strings, with a pool of strings alone", len(n.Args), len(pool))
+		return
+	}
+	var keys []string
+	places := map[string]int64{}
+	ids := make([]int64, len(pool))
+	for i, s := range pool {
+		at, known := places[s]
+		if !known {
+			at = int64(len(keys))
+			places[s], keys = at, append(keys, s)
+		}
+		ids[i] = at
+	}
+	n.FinishNewest([]*ir.Value{n.Lookup(n.Args[0], keys)}, op.Attr{Name: "pool_int64s", Value: ids})
 }

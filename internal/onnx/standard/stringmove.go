@@ -14,7 +14,8 @@ import (
 
 // textMoves are the operators that move strings as they move numbers.
 var textMoves = map[string]func(*lift.Node){
-	"Identity":  liftSameText,
+	"Identity":  liftIdentityText,
+	"Flatten":   liftFlattenText,
 	"Reshape":   liftReshapeText,
 	"Expand":    liftExpandText,
 	"Tile":      liftExpandText,
@@ -38,6 +39,11 @@ var textMoves = map[string]func(*lift.Node){
 func liftSameText(n *lift.Node) {
 	n.LiftNumbers()
 	n.MarkText()
+}
+
+func liftIdentityText(n *lift.Node) {
+	liftSameText(n)
+	n.LookUpMoved(n.Arg(0), func(_ *lift.Node, index *ir.Value) *ir.Value { return index })
 }
 
 // textRank returns how many dimensions the strings of operand i have. The node
@@ -78,8 +84,41 @@ func liftReshapeText(n *lift.Node) {
 		return
 	}
 	sizes := n.Call("concat", []*ir.Value{n.Args[1], width(n, n.Args[0])}, lift.IntAttr("axis", 0))
-	n.FinishNewest([]*ir.Value{n.Args[0], sizes})
+	shaped := n.Args[1]
+	var attrs []op.Attr
+	if lift.TakeOr(n, "allowzero", int64(0)) != 0 {
+		attrs = append(attrs, lift.IntAttr("allowzero", 1))
+	}
+	n.FinishNewest([]*ir.Value{n.Args[0], sizes}, attrs...)
 	n.MarkText()
+	n.LookUpMoved(n.Args[0], func(n *lift.Node, index *ir.Value) *ir.Value {
+		return n.Call("reshape", []*ir.Value{index, shaped}, attrs...)
+	})
+}
+
+// liftFlattenText makes a matrix of strings.
+func liftFlattenText(n *lift.Node) {
+	rank := textRank(n, 0)
+	axis := lift.TakeOr(n, "axis", int64(1))
+	if axis < int64(-rank) || axis > int64(rank) {
+		n.Fail("axis: got %d, want %d to %d: %w", axis, -rank, rank, tensor.ErrShape)
+	}
+	if n.NoMoreAttrs(); n.Err != nil {
+		return
+	}
+	if axis < 0 {
+		axis += int64(rank)
+	}
+	count := func(start, end int64) *ir.Value { // of the strings along some dimensions
+		dims := n.Call("shape", n.Args, lift.IntAttr("start", start), lift.IntAttr("end", end))
+		return n.Call("reduce_prod", []*ir.Value{dims})
+	}
+	sizes := []*ir.Value{count(0, axis), count(axis, int64(rank)), width(n, n.Args[0])}
+	n.Finish("reshape", []*ir.Value{n.Args[0], n.Call("concat", sizes, lift.IntAttr("axis", 0))})
+	n.MarkText()
+	n.LookUpMoved(n.Args[0], func(n *lift.Node, index *ir.Value) *ir.Value {
+		return n.Call("flatten", []*ir.Value{index}, lift.IntAttr("axis", axis))
+	})
 }
 
 // liftExpandText repeats strings, and not their bytes.
@@ -116,10 +155,18 @@ func liftSqueezeText(n *lift.Node) {
 	for i := range axes {
 		axes[i] = textAxis(n, axes[i], rank)
 	}
-	if n.Err == nil {
-		n.FinishNewest([]*ir.Value{n.Args[0], n.Ints(axes)})
-		n.MarkText()
+	if n.Err != nil {
+		return
 	}
+	n.FinishNewest([]*ir.Value{n.Args[0], n.Ints(axes)})
+	n.MarkText()
+	name := "squeeze"
+	if n.Proto.OpType == "Unsqueeze" {
+		name = "unsqueeze"
+	}
+	n.LookUpMoved(n.Args[0], func(n *lift.Node, index *ir.Value) *ir.Value {
+		return n.Call(name, []*ir.Value{index, n.Ints(axes)})
+	})
 }
 
 // ones lists the dimensions of operand 0's strings that have size 1.

@@ -85,8 +85,8 @@ PHRASES = numpy.array(["the quick brown fox", "the lazy dog", "a dog and a fox j
 class Case:
     """An estimator with its data: those of training, and those of the comparison."""
 
-    def __init__(self, name, make, target="number", train=X, test=TEST):
-        self.name, self.make, self.target, self.train, self.test = name, make, target, train, test
+    def __init__(self, name, make, target="number", train=X, test=TEST, options=None):
+        self.name, self.make, self.target, self.train, self.test, self.options = name, make, target, train, test, options
 
     def initial(self):
         width = self.test.shape[1] if self.test.ndim > 1 else None
@@ -96,11 +96,9 @@ class Case:
         return [("input", kind([None, width]))]
 
     def convert(self, model):
-        choices = [{}]
-        if hasattr(model, "classes_") or hasattr(model, "estimators_"):
+        choices = [self.options or {}]
+        if self.options is None and (hasattr(model, "classes_") or hasattr(model, "estimators_")):
             choices = [{"zipmap": False}, {}]
-        if "Vectorizer" in self.name:
-            choices = [{"locale": "C.UTF-8"}]  # one that there is where ONNX Runtime runs
         for options in choices:
             try:
                 return skl2onnx.convert_sklearn(model, initial_types=self.initial(), options={id(model): options} if options else None, target_opset=OPSET)
@@ -117,14 +115,23 @@ class Case:
             model.fit(self.train, y)
         onx = self.convert(model)
         test = self.test if self.test.ndim > 1 else self.test.reshape(-1, 1)
+        set_locale(onx.graph)
         name = onx.graph.input[0].name
         write(self.name, "", onx.SerializeToString(), [(name, numpy.ascontiguousarray(test))])
+
+
+def set_locale(graph):
+    """Gives every StringNormalizer a locale that there is where ONNX Runtime runs."""
+    for node in graph.node:
+        if node.op_type == "StringNormalizer" and all(a.name != "locale" for a in node.attribute):
+            node.attribute.append(make_attribute("locale", "C.UTF-8"))
 
 
 def cases():
     """All cases. What is here by hand has parameters or data that its default does not have."""
     yield from supported()
     yield from variants()
+    yield from texts()
     yield from boosted()
 
 
@@ -246,6 +253,101 @@ def variants():
         yield Case("Normalizer, " + norm, lambda norm=norm: preprocessing.Normalizer(norm=norm), "none")
     yield Case("a pipeline of an imputer, a scaler and a forest", lambda: pipeline.make_pipeline(
         impute.SimpleImputer(), preprocessing.StandardScaler(), ensemble.RandomForestClassifier(**small)), "words", MISSING, TEST_MISSING)
+
+
+LINES = """The quick brown fox jumps over the lazy dog.|A lazy dog, a quick fox: what a day!|Foxes and dogs are friends; cats are not|
+   Not   a   word    here   |It was the best of times, it was the worst of times|It's 7 o'clock -- time for tea & cake|
+foo_bar baz42 FOO_BAR Baz42|\tTabs\tand\nlines\n|the the the|a b c d|Größe und Maß, Äpfel ÄPFEL|naïve café|中文 字符 test|e-mail: someone@example.org|
+Time and tide wait for no man|best worst best worst""".replace("|\n", "|").split("|")
+LINES_TEST = LINES + ["unknown words only", "", " ", ".", "the quick unknown dog", "DOGS AND FOXES AND DOGS", "tide\u00a0tide", "time time time"]
+SENTENCES = numpy.array(LINES * 4, dtype=object)
+SENTENCES_TEST = numpy.array(LINES_TEST, dtype=object)
+TARGETS["mood"] = numpy.array([len(s) % 3 for s in SENTENCES])
+TARGETS["mood word"] = numpy.array([["sad", "calm", "glad"][len(s) % 3] for s in SENTENCES], dtype=object)
+
+
+def texts():
+    """What makes features of texts, and what is made of them."""
+    from sklearn import compose, decomposition, ensemble, feature_extraction, feature_selection, linear_model, naive_bayes, neural_network, pipeline, preprocessing, svm
+
+    count, tfidf = feature_extraction.text.CountVectorizer, feature_extraction.text.TfidfVectorizer
+
+    def case(name, make, target="none", **more):
+        return Case(name, make, target, SENTENCES, SENTENCES_TEST, **more)
+
+    yield case("CountVectorizer, binary", lambda: count(binary=True))
+    yield case("CountVectorizer, pairs of words", lambda: count(ngram_range=(1, 2)))
+    yield case("CountVectorizer, pairs and triples of words", lambda: count(ngram_range=(2, 3)))
+    yield case("CountVectorizer, words as they are written", lambda: count(lowercase=False))
+    yield case("CountVectorizer, without stop words", lambda: count(stop_words="english"))
+    yield case("CountVectorizer, characters", lambda: count(analyzer="char"))
+    yield case("CountVectorizer, pairs of characters", lambda: count(analyzer="char", ngram_range=(1, 2), lowercase=False))
+    yield case("CountVectorizer, a vocabulary", lambda: count(vocabulary=["dog", "fox", "the", "time"]))
+    yield case("CountVectorizer, few words", lambda: count(max_features=7, min_df=2))
+    yield case("CountVectorizer, a pattern", lambda: count(token_pattern=r"\b[a-z]+\b"), options={"tokenexp": r"\b[a-z]+\b"})
+    yield case("CountVectorizer, separators", lambda: count(token_pattern=r"[^ .,;:!\n\t]+"), options={"separators": [" ", "[.]", ",", ";", ":", "!", "\\n", "\\t"]})
+    yield case("TfidfVectorizer, pairs of words", lambda: tfidf(ngram_range=(1, 2)))
+    yield case("TfidfVectorizer, logarithms of counts", lambda: tfidf(sublinear_tf=True))
+    yield case("TfidfVectorizer, sums of one", lambda: tfidf(norm="l1", smooth_idf=False))
+    yield case("TfidfVectorizer, not normalised", lambda: tfidf(norm=None, use_idf=False, binary=True))
+    yield case("TfidfVectorizer, characters", lambda: tfidf(analyzer="char", ngram_range=(2, 3)))
+    yield case("TfidfVectorizer, without stop words", lambda: tfidf(stop_words=["the", "and", "dog"], lowercase=False))
+    yield case("CountVectorizer and TfidfTransformer", lambda: pipeline.make_pipeline(count(), feature_extraction.text.TfidfTransformer(sublinear_tf=True)))
+    for target in ("mood", "mood word"):
+        yield case("TfidfVectorizer and LogisticRegression, " + target, lambda: pipeline.make_pipeline(tfidf(), linear_model.LogisticRegression()), target)
+        yield case("TfidfVectorizer and SGDClassifier, " + target, lambda: pipeline.make_pipeline(
+            tfidf(ngram_range=(1, 2)), linear_model.SGDClassifier(loss="modified_huber", random_state=0)), target)
+        yield case("CountVectorizer and MultinomialNB, " + target, lambda: pipeline.make_pipeline(count(), naive_bayes.MultinomialNB()), target)
+        yield case("CountVectorizer and BernoulliNB, " + target, lambda: pipeline.make_pipeline(count(binary=True), naive_bayes.BernoulliNB()), target)
+        yield case("CountVectorizer and ComplementNB, " + target, lambda: pipeline.make_pipeline(count(), naive_bayes.ComplementNB()), target)
+    yield case("TfidfVectorizer and SVC", lambda: pipeline.make_pipeline(tfidf(analyzer="char", ngram_range=(1, 2)), svm.SVC(kernel="linear", probability=True, random_state=0)), "mood word")
+    yield case("CountVectorizer and RandomForestClassifier", lambda: pipeline.make_pipeline(count(), ensemble.RandomForestClassifier(n_estimators=10, random_state=0)), "mood word")
+    yield case("CountVectorizer, SelectKBest and LogisticRegression", lambda: pipeline.make_pipeline(
+        count(), feature_selection.SelectKBest(feature_selection.chi2, k=10), linear_model.LogisticRegression()), "mood")
+    yield case("TfidfVectorizer, TruncatedSVD and LogisticRegression", lambda: pipeline.make_pipeline(
+        tfidf(), decomposition.TruncatedSVD(5, random_state=0), linear_model.LogisticRegression()), "mood")
+    yield case("TfidfVectorizer and MLPClassifier", lambda: pipeline.make_pipeline(
+        tfidf(), neural_network.MLPClassifier(hidden_layer_sizes=(8,), max_iter=50, random_state=0)), "mood word")
+    yield case("words and characters together", lambda: pipeline.make_pipeline(
+        pipeline.make_union(count(), tfidf(analyzer="char")), linear_model.LogisticRegression()), "mood")
+    yield Columns("ColumnTransformer, a text and numbers", lambda transformers: compose.ColumnTransformer(transformers), [tfidf()])
+    yield Columns("ColumnTransformer, two texts, numbers and categories, and LogisticRegression", lambda transformers: pipeline.make_pipeline(
+        compose.ColumnTransformer(transformers), linear_model.LogisticRegression()), [count(ngram_range=(1, 2)), tfidf(analyzer="char")])
+
+
+class Columns(Case):
+    """Columns of texts, numbers and categories, which are inputs of their own."""
+
+    def __init__(self, name, make, vectorizers):
+        super().__init__(name, make)
+        self.vectorizers = vectorizers
+
+    def run(self):
+        from sklearn import preprocessing
+
+        def table(lines):
+            """Columns of texts, of the same texts the other way round, of two numbers, and of categories."""
+            n = numpy.arange(len(lines))
+            colours = numpy.array(["red", "green", "blue"], dtype=object)[n % 3]
+            return numpy.stack([lines, lines[::-1], (n % 7).astype(object), (n / 8).astype(object), colours], axis=1)
+
+        transformers = [("text %d" % i, vectorizer, i) for i, vectorizer in enumerate(self.vectorizers)]
+        transformers += [("numbers", preprocessing.StandardScaler(), [2, 3]), ("colours", preprocessing.OneHotEncoder(), [4])]
+        train, test = table(SENTENCES), table(SENTENCES_TEST)
+        model = self.make(transformers)
+        model.fit(train, TARGETS["mood"])
+        names = ["text", "more", "size", "weight", "colour"]
+        numbers = ("size", "weight")
+        types = [(name, FloatTensorType([None, 1]) if name in numbers else StringTensorType([None, 1])) for name in names]
+        options = {id(model): {"zipmap": False}} if hasattr(model, "classes_") else None
+        onx = skl2onnx.convert_sklearn(model, initial_types=types, options=options, target_opset=OPSET)
+        inputs = []
+        for i, name in enumerate(names):
+            if name in [v.name for v in onx.graph.input]:
+                column = test[:, i:i + 1].astype(numpy.float32) if name in numbers else test[:, i:i + 1]
+                inputs.append((name, numpy.ascontiguousarray(column)))
+        set_locale(onx.graph)
+        write(self.name, "", onx.SerializeToString(), inputs)
 
 
 def boosted():
