@@ -322,6 +322,8 @@ func TestExternalData(t *testing.T) {
 		place("location", "weights/w.bin", "offset", "40", "length", "40", "checksum", "ignored"),
 		place("location", "weights/w.bin", "offset", "42", "length", "40"),
 		place("location", "link.bin", "offset", "360"),
+		place("location", "weights/../weights/w.bin", "offset", "80", "length", "0"),
+		place("location", "./weights/./w.bin", "length", "40", "offset", "8"),
 	)
 	path := writeModel(t, m)
 	dir := filepath.Dir(path)
@@ -348,12 +350,12 @@ func TestExternalData(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		for i, offset := range []int{0, 40, 42, 360} {
+		for i, offset := range []int{0, 40, 42, 360, 80, 8} {
 			if got, ok := m.Weights.Bytes(m.Program.Weights[i]); !ok || !bytes.Equal(got, data[offset:offset+40]) {
 				t.Errorf("%s: weight at offset %d: its bytes differ", name, offset)
 			}
 		}
-		if got, want := m.Weights.Figures(), (weights.Figures{Mapped: 120, Copied: 40}); got != want {
+		if got, want := m.Weights.Figures(), (weights.Figures{Mapped: 200, Copied: 40}); got != want {
 			t.Errorf("%s: got %+v, want %+v", name, got, want)
 		}
 		if err := m.Close(); err != nil {

@@ -36,6 +36,14 @@ joins to one with one product of scales, may be the next step.
 	b.WriteString(departuresAsTable(slices.Concat(departures, lax)))
 	b.WriteString("\n## ONNX's reference implementation, where ONNX Runtime does not do as Tenure does, or does not run the model\n\n")
 	b.WriteString(departuresAsTable(evaluatorDepartures))
+	b.WriteString(`
+## Files
+
+Files that contradict themselves or the specification, as tools write them, are read where they have one meaning: that of ONNX Runtime. The
+notes of the model say so (` + "`tenure inspect`" + `). These differ:
+
+`)
+	b.WriteString(filesAsTable())
 	file := filepath.Join("..", "..", "docs", "onnx-differences.md")
 	if *update {
 		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
