@@ -40,6 +40,9 @@ func Operators() []Support {
 		list = append(list, s)
 	}
 	for name, o := range known()[contrib.Domain] {
+		if o.Refusal != "" {
+			continue
+		}
 		list = append(list, Support{Name: contrib.Domain + "::" + name, From: o.From, Till: o.From, Numbers: true})
 	}
 	for name, o := range known()[ml.Domain] {

@@ -35,10 +35,10 @@ func contribAttention(ms func(string, tolerance, func(*drawer)), sums tolerance)
 		d.in(dtype.F32, most, turned/2)
 		d.maybe("interleaved", d.chance(0.5))
 		if d.chance(0.2) {
-			d.attr("scale", 1.0)
+			d.attr("scale", pick(d, 1.0, 0.5))
 		}
 		if d.chance(0.2) {
-			d.attr("is_packed_batching", 0)
+			d.attr("is_packed_batching", d.IntN(2))
 		}
 	})
 	// scores draws the attributes that scores depend on; past keys count among

@@ -254,6 +254,8 @@ func init() {
 	})
 	contribQuantized(ms, sums, steps)
 	contribAttention(ms, sums)
+	contribLanguage(ms, sums)
+	contribTensors(ms, sums)
 }
 
 // sumOfConv adds the operand that is added to a convolution: it has the sizes

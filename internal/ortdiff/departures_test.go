@@ -291,6 +291,12 @@ var departures = []departure{
 		func(m *model, fault string) bool {
 			return m.operand(4) != nil && m.operand(3) != nil && m.operand(3).dt == dtype.U8 && !refusal(fault)
 		}},
+	{[]string{"com.microsoft::MatMulBnb4"}, "without transB the rows of the weights are those of the documentation; ONNX Runtime takes columns, and bytes beyond them",
+		func(m *model, fault string) bool { return m.node().get("transB") == int64(0) && !refusal(fault) }},
+	{[]string{"com.microsoft::QMoE"}, "activations stay floats; for some weights of 2 and 8 bits in blocks ONNX Runtime quantises them",
+		func(m *model, fault string) bool {
+			return m.node().get("expert_weight_bits") != int64(4) && m.node().get("block_size") != nil && !refusal(fault)
+		}},
 	{[]string{"com.microsoft::FusedMatMul", "com.microsoft::TransposeMatMul"}, "a matrix is transposed also when it meets a vector; ONNX Runtime forgets it",
 		func(m *model, fault string) bool { return len(m.operand(0).dims) == 1 || len(m.operand(1).dims) == 1 }},
 	{[]string{"com.microsoft::MultiHeadAttention"}, "a causal mask of queries and keys that differ in number is not supported",

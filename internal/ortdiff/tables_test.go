@@ -14,6 +14,8 @@ var generators = map[string]func(*drawer){}
 var never = map[string]bool{"SequenceMap": true, "SwiGLU": true, contribDomain + "::BiasAdd": true, contribDomain + "::BiasSoftmax": true,
 	contribDomain + "::BiasSplitGelu": true, contribDomain + "::GatedRelativePositionBias": true, contribDomain + "::GemmFastGelu": true,
 	contribDomain + "::GroupNorm": true, contribDomain + "::SkipGroupNorm": true, contribDomain + "::NhwcConv": true,
+	contribDomain + "::PackedAttention": true, contribDomain + "::PackedMultiHeadAttention": true, contribDomain + "::RelativePositionBias": true,
+	contribDomain + "::RemovePadding": true, contribDomain + "::RestorePadding": true, contribDomain + "::SwiGLU": true,
 	contribDomain + "::NhwcFusedConv": true, contribDomain + "::QLinearReduceMean": true, "Scale": true}
 
 // random are operators whose results ONNX Runtime draws otherwise.
@@ -31,7 +33,7 @@ var wild = slices.Concat(slices.Collect(maps.Keys(unaries)), slices.Collect(maps
 
 // calm are operators in which an infinity or a NaN goes where a weight of zero
 // happens to multiply it, or a running sum to pass.
-var calm = []string{"LRN", "DeformConv", "GridSample", "Det", "Resize", "Upsample", "RoiAlign", "LpPool", "AveragePool", "AffineGrid", "GroupNormalization",
+var calm = []string{contribDomain + "::GridSample", "LRN", "DeformConv", "GridSample", "Det", "Resize", "Upsample", "RoiAlign", "LpPool", "AveragePool", "AffineGrid", "GroupNormalization",
 	"InstanceNormalization", "DFT", "STFT", "DynamicQuantizeLinear", "Attention", "LayerNormalization", "SoftmaxCrossEntropyLoss", "Softmax", "LogSoftmax"}
 
 // tolerances are how far results of an operator may be apart; of those that are

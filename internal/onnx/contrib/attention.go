@@ -1,7 +1,6 @@
 package contrib
 
 import (
-	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/onnx/lift"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
@@ -9,51 +8,11 @@ import (
 )
 
 var attentionTable = map[string]lift.Operator{
-	"RotaryEmbedding":    lift.Lifted(1, liftRotary),
 	"MultiHeadAttention": lift.Lifted(1, liftMultiHead),
 	"Attention":          lift.Lifted(1, liftAttention),
 
+	"RelativePositionBias":      lift.Lifted(1, liftRelativeBias),
 	"GatedRelativePositionBias": lift.Lifted(1, liftGatedBias),
-}
-
-// liftRotary orders the operands as ONNX does, so that every token has a
-// position where only the first one has.
-func liftRotary(n *lift.Node) {
-	heads := lift.TakeOr(n, "num_heads", int64(0))
-	attrs := []op.Attr{lift.IntAttr("interleaved", lift.TakeOr(n, "interleaved", int64(0))), lift.IntAttr("rotary_embedding_dim", lift.TakeOr(n, "rotary_embedding_dim", int64(0)))}
-	if lift.TakeOr(n, "scale", float32(1)) != 1 || lift.TakeOr(n, "is_packed_batching", int64(0)) != 0 {
-		n.Unsupported("scale other than 1 or is_packed_batching 1")
-	}
-	n.NoMoreAttrs()
-	if !n.Operands(4, 4) {
-		return
-	}
-	x, positions := n.Args[0], n.Args[1]
-	rank, known := n.Rank(0)
-	at, placed := n.Rank(1)
-	if !known || !placed {
-		n.Unsupported("an operand of unknown rank")
-		return
-	}
-	if rank == 3 && heads == 0 {
-		size, ok1 := n.LastSize(x)
-		half, ok2 := n.LastSize(n.Args[2])
-		if !ok1 || !ok2 || !n.WantDivides("last size of x", size, 2*half) {
-			return
-		}
-		heads = size / (2 * half)
-	}
-	if at < 2 {
-		batch := n.Call("shape", []*ir.Value{x}, lift.IntAttr("end", 1))
-		axis := int64(rank - 2) // of the tokens
-		if rank == 3 {
-			axis = 1
-		}
-		length := n.Call("shape", []*ir.Value{x}, lift.IntAttr("start", axis), lift.IntAttr("end", axis+1))
-		steps := n.Call("range", []*ir.Value{n.Scalar(dtype.I64, 0), n.Call("squeeze", []*ir.Value{length}), n.Scalar(dtype.I64, 1)})
-		positions = n.Call("expand", []*ir.Value{n.Add(steps, positions), n.Call("concat", []*ir.Value{batch, length}, lift.IntAttr("axis", 0))})
-	}
-	n.Finish("rotary_embedding", []*ir.Value{x, n.Args[2], n.Args[3], positions}, append(attrs, lift.IntAttr("num_heads", heads))...)
 }
 
 // attention is an attention of ONNX Runtime's while it is put together.
@@ -256,22 +215,30 @@ func liftAttention(n *lift.Node) {
 			return
 		}
 	}
-	all, ok := n.LastSize(n.Args[1])
+	sizes, ok := projectionSizes(n, sizes)
 	if !ok {
-		return
-	}
-	if len(sizes) == 0 {
-		if !n.WantDivides("last size of the weights", all, 3) {
-			return
-		}
-		sizes = []int64{all / 3, all / 3, all / 3}
-	}
-	if len(sizes) != 3 || sizes[0]+sizes[1]+sizes[2] != all {
-		n.Fail("qkv_hidden_sizes: got %v, want three that are %d together", sizes, all)
 		return
 	}
 	a.mask, a.bias = n.Arg(3), n.Arg(5)
 	attendPacked(n, a, n.Add(n.Call("matmul", n.Args[:2]), n.Arg(2)), sizes, n.Arg(4))
+}
+
+// projectionSizes are the sizes of q, k and v in a product with operand 1, by
+// an attribute or a third each.
+func projectionSizes(n *lift.Node, sizes []int64) ([]int64, bool) {
+	all, ok := n.LastSize(n.Args[1])
+	if !ok {
+		return nil, false
+	}
+	if len(sizes) == 0 {
+		sizes = []int64{all / 3, all / 3, all / 3}
+		return sizes, n.WantDivides("last size of the weights", all, 3)
+	}
+	if len(sizes) != 3 || sizes[0]+sizes[1]+sizes[2] != all {
+		n.Fail("qkv_hidden_sizes: got %v, want three that are %d together", sizes, all)
+		return nil, false
+	}
+	return sizes, true
 }
 
 // refuseSharedPast refuses attributes that say how other devices keep keys.

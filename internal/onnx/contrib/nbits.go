@@ -14,17 +14,18 @@ import (
 // of which the last one is filled up. The lower bits of a byte come first, as
 // in our types.
 type nbits struct {
-	dt            dtype.DType
-	bits          int64
-	rows, k       int64
-	block, blocks int64
-	scale, out    *ir.Value
+	weights, zeros int // the operands that they are
+	dt             dtype.DType
+	bits           int64
+	rows, k        int64
+	block, blocks  int64
+	scale, out     *ir.Value
 }
 
 // liftMatMulNBits multiplies by weights of 2, 4 or 8 bits in blocks:
 // [N, blocks, bytes of a block] are [N, K] elements.
 func liftMatMulNBits(n *lift.Node) {
-	w := &nbits{k: lift.TakeOr(n, "K", int64(0)), rows: lift.TakeOr(n, "N", int64(0)), bits: lift.TakeOr(n, "bits", int64(4)), block: lift.TakeOr(n, "block_size", int64(0))}
+	w := &nbits{weights: 1, zeros: 3, k: lift.TakeOr(n, "K", int64(0)), rows: lift.TakeOr(n, "N", int64(0)), bits: lift.TakeOr(n, "bits", int64(4)), block: lift.TakeOr(n, "block_size", int64(0))}
 	n.Ignore("accuracy_level")
 	if lift.TakeOr(n, "weight_prepacked", int64(0)) != 0 {
 		n.Unsupported("weights packed for a device")
@@ -33,9 +34,7 @@ func liftMatMulNBits(n *lift.Node) {
 	if !n.Operands(3, 6) {
 		return
 	}
-	w.dt = map[int64]dtype.DType{2: dtype.U2, 4: dtype.U4, 8: dtype.U8}[w.bits]
-	if w.dt == dtype.Invalid {
-		n.Unsupported("bits %d", w.bits)
+	if !w.findType(n) {
 		return
 	}
 	const most = 1 << 40
@@ -62,10 +61,19 @@ func liftMatMulNBits(n *lift.Node) {
 	n.Finish("matmul", []*ir.Value{n.Args[0], b})
 }
 
+// findType finds the type of elements of so many bits.
+func (w *nbits) findType(n *lift.Node) bool {
+	w.dt = map[int64]dtype.DType{2: dtype.U2, 4: dtype.U4, 8: dtype.U8}[w.bits]
+	if w.dt == dtype.Invalid {
+		n.Unsupported("bits %d", w.bits)
+	}
+	return w.dt != dtype.Invalid
+}
+
 // dequantizeBlocks makes the numbers of the weights, whose zeros are of as many
 // bits: in bytes too, where each row begins a byte, or the middle.
 func dequantizeBlocks(n *lift.Node, w *nbits, zero *ir.Value) {
-	weights := bitRows(n, w, 1, w.blocks*w.block, w.k)
+	weights := bitRows(n, w, w.weights, w.blocks*w.block, w.k)
 	zero = zeroRows(n, w, zero)
 	w.out = n.Call("dequantize_linear", []*ir.Value{weights, w.scale, zero}, lift.IntAttr("axis", 1), lift.IntAttr("block_size", w.block))
 }
@@ -75,7 +83,7 @@ func dequantizeBlocks(n *lift.Node, w *nbits, zero *ir.Value) {
 func zeroRows(n *lift.Node, w *nbits, zero *ir.Value) *ir.Value {
 	if zero != nil {
 		perByte := 8 / w.bits
-		return bitRows(n, w, 3, (w.blocks+perByte-1)/perByte*perByte, w.blocks)
+		return bitRows(n, w, w.zeros, (w.blocks+perByte-1)/perByte*perByte, w.blocks)
 	}
 	if n.Err != nil { // otherwise there are no more zeros than bytes of weights
 		return nil
@@ -107,7 +115,7 @@ func scaleGroups(n *lift.Node, w *nbits, zero *ir.Value) {
 	} else {
 		zero = n.Call("reshape", []*ir.Value{zero, n.Ints([]int64{w.rows, w.blocks})})
 	}
-	weights := n.Call("cast", []*ir.Value{bitRows(n, w, 1, w.blocks*w.block, w.k)}, to)
+	weights := n.Call("cast", []*ir.Value{bitRows(n, w, w.weights, w.blocks*w.block, w.k)}, to)
 	w.out = n.Call("mul", []*ir.Value{n.Call("sub", []*ir.Value{weights, each(zero)}), each(w.scale)})
 }
 
@@ -118,7 +126,7 @@ func scaleBlocks(n *lift.Node, w *nbits, zero *ir.Value) {
 		n.Unsupported("zeros of %s for scales of %s", zero.Type, n.Args[2].Type)
 		return
 	}
-	weights := bitRows(n, w, 1, w.blocks*w.block, w.blocks*w.block)
+	weights := bitRows(n, w, w.weights, w.blocks*w.block, w.blocks*w.block)
 	each := n.Ints([]int64{w.rows, w.blocks, 1})
 	x := n.Call("cast", []*ir.Value{weights}, op.Attr{Name: "to", Value: dt})
 	x = n.Call("reshape", []*ir.Value{x, n.Ints([]int64{w.rows, w.blocks, w.block})})

@@ -5,7 +5,9 @@ import "github.com/tenure-go/tenure/internal/onnx/lift"
 // Domain is the domain of the operators that ONNX Runtime adds.
 const Domain = "com.microsoft"
 
-// Table returns the operators of Domain that are read, by name.
+// Table returns the operators of Domain that are known, by name: those that are
+// read, and those that are refused with words of their own.
 func Table() map[string]lift.Operator {
-	return lift.Merge(fusedTable, diffusionTable, attentionTable, groupQueryTable, quantizeTable, integerProductTable, embedTable, weightTable, layoutTable, textTable)
+	return lift.Merge(fusedTable, diffusionTable, attentionTable, rotaryTable, groupQueryTable, packingTable, expertTable, languageTable,
+		quantizeTable, integerProductTable, embedTable, weightTable, layoutTable, textTable, tensorTable, refusedTable)
 }

@@ -9,6 +9,7 @@ import (
 
 // weightTable has the operators whose weights alone are quantised.
 var weightTable = map[string]lift.Operator{
+	"MatMulBnb4":           lift.Lifted(1, liftMatMulBnb4),
 	"MatMulNBits":          lift.Lifted(1, liftMatMulNBits),
 	"GatherBlockQuantized": lift.Lifted(1, liftGatherBlocks),
 	"DynamicQuantizeLSTM":  lift.Lifted(1, liftDynamicQuantizeLSTM),

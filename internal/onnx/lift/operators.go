@@ -29,6 +29,10 @@ type Operator struct {
 	TextOnly bool
 
 	Lists bool // operands may be sequences and optionals
+
+	// Refusal says why nodes of the operator are not read, and what to do
+	// instead; the other fields are empty then.
+	Refusal string
 }
 
 // Tables are the operators that are read, by domain and name. One of another
@@ -87,6 +91,8 @@ func (n *Node) lift() {
 		n.Err = wire.Corruptf("the model imports no opset of ONNX's own domain, want one from %d to %d", MinOpset, MaxOpset)
 	case !ok:
 		n.Unsupported("%s", noOperator(domain))
+	case entry.Refusal != "":
+		n.Unsupported("%s", entry.Refusal)
 	case imported && opset < entry.From:
 		n.Unsupported("the operator exists from opset %d on", entry.From)
 	case imported && entry.Till != 0 && opset > entry.Till:
@@ -129,10 +135,19 @@ func (n *Node) LiftNumbers() {
 	n.Entry.Lift(n)
 }
 
+// refusedDomains are domains none of whose operators is read, and why.
+var refusedDomains = map[string]string{
+	"com.microsoft.nchwc":  "ONNX Runtime's optimiser has laid the model out for one processor; save it at the level extended",
+	"com.ms.internal.nhwc": "ONNX Runtime's optimiser has laid the model out for one device; save it at the level extended, without that device's execution provider",
+	"com.ms.internal.ort":  "ONNX Runtime has rewritten the model for one device; save it at the level extended, without that device's execution provider",
+	"ai.onnx.contrib":      "it is of ONNX Runtime's extensions, which cut text and decode files; do that before the model, and choose the values after it as inputs",
+	"ai.onnx.training":     "it belongs to training; export the model for inference",
+}
+
 // noOperator says why there is no operator of a domain.
 func noOperator(domain string) string {
-	if domain == "com.microsoft.nchwc" {
-		return "ONNX Runtime's optimiser has laid the model out for one processor; save it at the level extended"
+	if why := refusedDomains[domain]; why != "" {
+		return why
 	}
 	return "no such operator"
 }

@@ -13,7 +13,7 @@ import (
 var gatedTable = map[string]lift.Operator{
 	"SwiGLU":                       lift.Lifted(28, liftSwiGLU),
 	"SimplifiedLayerNormalization": lift.Lifted(0, LiftSimplifiedNorm), // ONNX has none: exporters write it so
-	"CausalConvWithState":          lift.Lifted(27, liftCausalConv),
+	"CausalConvWithState":          lift.Lifted(27, func(n *lift.Node) { LiftCausalConv(n, 1) }),
 }
 
 // liftSwiGLU is swish(a) * b.
@@ -28,9 +28,9 @@ func liftSwiGLU(n *lift.Node) {
 	n.Finish("mul", []*ir.Value{gate, n.Args[1]})
 }
 
-// liftCausalConv is a depthwise convolution over what came before and x; the
-// state is the end of that.
-func liftCausalConv(n *lift.Node) {
+// LiftCausalConv is a depthwise convolution over what came before and x; the
+// state is the end of that. The places that a window reads are dilation apart.
+func LiftCausalConv(n *lift.Node, dilation int64) {
 	activation := lift.TakeOr(n, "activation", "none")
 	n.NoMoreAttrs()
 	if len(n.Args) < 2 || len(n.Args) > 4 || len(n.Proto.Outputs) > 2 {
@@ -56,18 +56,26 @@ func liftCausalConv(n *lift.Node) {
 	if !ok {
 		return
 	}
+	if dilation < 1 || dilation > 1<<20 {
+		n.Fail("dilation: got %d, want 1 or more", dilation)
+	}
+	before := (width - 1) * dilation
 	if past != nil {
 		x = n.Call("concat", []*ir.Value{past, x}, lift.IntAttr("axis", 2))
 	} else {
-		x = n.Call("pad", []*ir.Value{x, n.Ints([]int64{0, 0, width - 1, 0, 0, 0})})
+		x = n.Call("pad", []*ir.Value{x, n.Ints([]int64{0, 0, before, 0, 0, 0})})
 	}
-	y := n.Call("conv", []*ir.Value{x, w, bias}, lift.IntAttr("group", channels))
+	attrs := []op.Attr{lift.IntAttr("group", channels)}
+	if dilation != 1 {
+		attrs = append(attrs, lift.IntsAttr("dilations", []int64{dilation}))
+	}
+	y := n.Call("conv", []*ir.Value{x, w, bias}, attrs...)
 	if activation != "none" {
 		y = n.Call("swish", []*ir.Value{y})
 	}
 	n.Bind(n.Proto.Outputs[:1], func(names []string) []*ir.Value { return n.Emit("identity", []*ir.Value{y}, nil, names) })
 	if n.Wanted(1) {
-		from, to := -(width - 1), int64(math.MaxInt64)
+		from, to := -before, int64(math.MaxInt64)
 		if width == 1 {
 			from, to = 0, 0
 		}

@@ -10,7 +10,7 @@ var resizeTable = map[string]lift.Operator{
 	"Resize":   lift.Lifted(10, liftResize),
 	"Upsample": {Till: 9, Lift: liftUpsample},
 
-	"GridSample": lift.Lifted(16, liftGridSample),
+	"GridSample": lift.Lifted(16, LiftGridSample),
 	"AffineGrid": lift.Since(20),
 }
 
@@ -73,8 +73,8 @@ func resizeOld(n *lift.Node, scales *ir.Value) {
 	n.Finish("resize", []*ir.Value{n.Args[0], nil, scales}, attrs...)
 }
 
-// liftGridSample renames the modes of before opset 20.
-func liftGridSample(n *lift.Node) {
+// LiftGridSample renames the modes of before opset 20.
+func LiftGridSample(n *lift.Node) {
 	if i := n.AttrIndex("mode"); i >= 0 {
 		switch n.Attrs[i].Value {
 		case "bilinear":
@@ -83,5 +83,5 @@ func liftGridSample(n *lift.Node) {
 			n.Attrs[i].Value = "cubic"
 		}
 	}
-	lift.Plain(n)
+	n.FinishAs("GridSample", n.Args)
 }
