@@ -3,6 +3,8 @@ package ir
 import (
 	"fmt"
 	"slices"
+
+	"github.com/tenure-go/tenure/op"
 )
 
 // Violation is one broken invariant; the numbers are those of verify.go.
@@ -64,6 +66,7 @@ func (a *Aliases) donation(c *Call, arg int) []*Violation {
 	for i, o := range c.Args {
 		switch {
 		case i == arg || o.Value == nil || o.Donate && c.Args[arg].Donate && i < arg: // found at operand i
+		case o.Value == v && !o.Donate && a.mayShare(c, arg, i):
 		case o.Value == v:
 			found = append(found, violation(18, "%s donates %s and takes it as operand %d too", c, v, i))
 		case a.Overlap(o.Value, v):
@@ -114,6 +117,33 @@ func (a *Aliases) sharers(v *Value, c *Call) []*Value {
 		}
 	}
 	return out
+}
+
+// mayShare reports whether a result that lies in the bytes of operand arg may
+// lie in those of the other operand as well, which is the same value: the
+// alias rule is op.Same for both. A result that may lie elsewhere needs no rule.
+func (a *Aliases) mayShare(c *Call, arg, other int) bool {
+	if a.broken[c] || !c.Op.Alias.Declared() {
+		return false
+	}
+	var unsure bool
+	sig := a.sig(c, &unsure)
+	if !sig.IsStatic() {
+		return false
+	}
+	shared := false
+	for i, r := range c.Results {
+		if r == nil || backedBy(sig, &unsure, arg, i) == no {
+			continue
+		}
+		one, _ := sig.AliasOf(arg, i)
+		two, _ := sig.AliasOf(other, i)
+		if one != op.Same || two != op.Same || unsure {
+			return false
+		}
+		shared = true
+	}
+	return shared
 }
 
 // backed checks that a wanted result may lie in the donated bytes.

@@ -42,7 +42,9 @@ import (
 //	V16  C1: in a region that may run again, only values that it defines are donated.
 //	V17  C2: a wanted result may lie in the donated bytes, by the operator's alias
 //	     rules. For types that are not static yet: it could for some sizes.
-//	V18  No byte of a donated operand is in another operand of the call.
+//	V18  No byte of a donated operand is in another operand of the call, unless
+//	     that is the same value and the result may overwrite both, element by
+//	     element.
 //	V19  An operator that declares no aliases takes no donated operand.
 
 // Verify returns nil when the program keeps all invariants, else all the

@@ -33,7 +33,7 @@ var movementOps = []*Def{
 	},
 	{
 		Name: "reverse_sequence", ONNX: "ReverseSequence", Doc: "reverses the first elements of each sequence of x; an operand holds how many",
-		MinArgs: 2, MaxArgs: 2, Attrs: []AttrDef{intAttr("batch_axis", 1), intAttr("time_axis", 0)}, Infer: inferReverseSequence, Alias: Fresh(),
+		MinArgs: 2, MaxArgs: 2, Attrs: []AttrDef{intAttr("batch_axis", 1), intAttr("time_axis", 0)}, Infer: inferReverseSequence, Alias: SameAs(0),
 	},
 }
 

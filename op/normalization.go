@@ -33,7 +33,7 @@ var normalizationOps = []*Def{
 		MinArgs: 5, MaxArgs: 5, MinResults: 1, MaxResults: 3,
 		Attrs: []AttrDef{floatAttr("epsilon", 1e-5), floatAttr("momentum", 0.9), intAttr("training_mode", 0)},
 		Infer: inferBatchNorm,
-		Alias: Aliases(Rule{Kind: Same, When: func(s *Sig) bool { return s.Int("training_mode") == 0 }}),
+		Alias: Aliases(Rule{Kind: Same}, Rule{Arg: 3, Result: 1, Kind: Same}, Rule{Arg: 4, Result: 2, Kind: Same}),
 	},
 	{
 		Name: "instance_normalization", ONNX: "InstanceNormalization", Doc: "normalises x [N,C,...] within each channel, multiplies by scale [C] and adds bias [C]",

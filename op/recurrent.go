@@ -20,13 +20,16 @@ var recurrentOps = []*Def{
 }
 
 func recurrentDef(name, onnx, doc string, gates, args, results int, attrs ...AttrDef) *Def {
+	// A sample's first state is read before its steps, and its last one written
+	// after them.
+	states := []Rule{{Arg: 5, Result: 1, Kind: Same}, {Arg: 6, Result: 2, Kind: Same}}
 	return &Def{
 		Name: name, ONNX: onnx, Doc: doc, MinArgs: 3, MaxArgs: args, MinResults: 1, MaxResults: results,
 		Attrs: append([]AttrDef{
 			{Name: "activations", Kind: Strings}, {Name: "activation_alpha", Kind: Floats}, {Name: "activation_beta", Kind: Floats},
 			{Name: "clip", Kind: Float}, stringAttr("direction", "forward"), intAttr("hidden_size", 0), intAttr("layout", 0),
 		}, attrs...),
-		Infer: func(s *Sig) error { return inferRecurrent(s, gates) }, Alias: Fresh(),
+		Infer: func(s *Sig) error { return inferRecurrent(s, gates) }, Alias: Aliases(states[:results-1]...),
 	}
 }
 

@@ -55,6 +55,35 @@ var probes = map[string]probe{
 		%c = global_max_pool(%b)
 		return %c
 	}`, arena: mib, ints: map[string][]int64{"axis": {2}}},
+	"one value twice": {text: `func @main(%x: f32[1,64,64,64]) -> (f32[1,64,1,1]) {
+		%a = softmax(%x)
+		%b = mul(%a, %a)
+		%c = global_average_pool(%b)
+		return %c
+	}`, arena: mib},
+	"ReverseSequence": {text: `func @main(%x: f32[64,8,512]) -> (f32[64,8]) {
+		weight @n: i64[8]
+		weight @axis: i64[1]
+		%a = exp(%x)
+		%b = reverse_sequence(%a, @n)
+		%c = reduce_max(%b, @axis) {keepdims = 0}
+		return %c
+	}`, arena: mib, ints: map[string][]int64{"axis": {2}, "n": {1, 64, 5, 63, 2, 33, 64, 0}}},
+	"BatchNormalization that trains": {text: `func @main(%x: f32[1,64,64,64], %s: f32[64], %v: f32[64]) -> (f32[1,64,1,1]) {
+		%a = exp(%x)
+		%b, %m, %w = batch_normalization(%a, %s, %s, %s, %v) {training_mode = 1}
+		%c = global_max_pool(%b)
+		return %c
+	}`, arena: mib},
+	"LSTM": {text: `func @main(%x: f32[3,64,8], %w: f32[1,64,8], %r: f32[1,64,16], %h: f32[1,64,16], %c: f32[1,64,16]) -> (f32[64]) {
+		weight @axis: i64[2]
+		%a = exp(%h)
+		%b = exp(%c)
+		_, %n, %m = lstm(%x, %w, %r, _, _, %a, %b)
+		%s = add(%n, %m)
+		%y = reduce_sum(%s, @axis) {keepdims = 0}
+		return %y
+	}`, arena: 2 * 4096, ints: map[string][]int64{"axis": {0, 2}}},
 	"Hardmax": {text: `func @main(%x: f32[1,64,64,64]) -> (f32[1,64,1,1]) {
 		%a = exp(%x)
 		%b = hardmax(%a) {axis = 1}
@@ -94,6 +123,69 @@ func TestInPlaceProbes(t *testing.T) {
 			defer m.Close()
 			for _, threads := range []int{1, 3} {
 				checkProbe(t, m, threads, c.arena, in, want)
+			}
+		})
+	}
+}
+
+// donated are programs with states that are donated: each comes back as the
+// named output, in the same bytes.
+var donated = map[string]struct {
+	text   string
+	states map[string]string
+}{
+	"LSTM": {text: `func @main(%x: f32[3,64,8], %w: f32[1,64,8], %r: f32[1,64,16], %h: f32[1,64,16], %c: f32[1,64,16]) -> (f32[3,1,64,16], f32[1,64,16], f32[1,64,16]) {
+		%y, %hn, %cn = lstm(%x, %w, %r, _, _, %h, %c)
+		return %y, %hn, %cn
+	}`, states: map[string]string{"h": "hn", "c": "cn"}},
+	"GRU": {text: `func @main(%x: f32[3,64,8], %w: f32[1,48,8], %r: f32[1,48,16], %h: f32[1,64,16]) -> (f32[3,1,64,16], f32[1,64,16]) {
+		%y, %hn = gru(%x, %w, %r, _, _, %h)
+		return %y, %hn
+	}`, states: map[string]string{"h": "hn"}},
+}
+
+// Donated states come back in their bytes, with what the interpreter computes.
+func TestDonatedStates(t *testing.T) {
+	for name, c := range donated {
+		t.Run(name, func(t *testing.T) {
+			memorytest.Check(t)
+			p, err := ir.Parse(c.text, op.Builtin())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := ir.Infer(p, nil); err != nil {
+				t.Fatal(err)
+			}
+			args, in := drawnInputs(t, p)
+			want, err := (&ir.Interpreter{Eval: compute.Eval}).Run(p, args...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := tenure.LoadProgram(p, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer m.Close()
+			s := modeltest.Session(t, m, tenure.WithThreads(2))
+			places := map[string]*byte{}
+			for state, output := range c.states {
+				x := in[state].(*tensor.Tensor)
+				places[output] = modeltest.Address(x)
+				in[state] = x.Donate()
+			}
+			out, err := s.Run(t.Context(), in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer out.Release()
+			for i, info := range m.Outputs() {
+				x := out[info.Name]
+				if at := places[info.Name]; at != nil && modeltest.Address(x) != at {
+					t.Errorf("output %q is not in the bytes of its state", info.Name)
+				}
+				if data, _ := x.UnsafeBytes(); !bytes.Equal(data, want[i].Data) {
+					t.Errorf("output %q is not that of the interpreter", info.Name)
+				}
 			}
 		})
 	}

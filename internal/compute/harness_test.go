@@ -437,7 +437,38 @@ func inPlace(t testing.TB, c *op.Call, task *Task, same func(string)) {
 			}
 			same(fmt.Sprintf("result %d in operand %d", r, i))
 			c.In[i].Data, c.Out[r].Data = operand, result
+			if kind == op.Same {
+				twins(t, c, task, i, r)
+			}
 		}
+	}
+}
+
+// twins runs the call with operand i as a later operand too, with result r in
+// bytes of its own and in those of both operands.
+func twins(t testing.TB, c *op.Call, task *Task, i, r int) {
+	t.Helper()
+	p := pools()[1]
+	scratch := aligned(task.Scratch * p.Threads())
+	for j := i + 1; j < len(c.In); j++ {
+		if kind, _ := c.AliasOf(j, r); kind != op.Same || c.In[i].Type != c.In[j].Type {
+			continue
+		}
+		one, other, result := c.In[i].Data, c.In[j].Data, c.Out[r].Data
+		c.In[j].Data, c.Out[r].Data = one, aligned(len(result))
+		if err := p.Run(nil, task, scratch); err != nil {
+			t.Fatalf("%s (operands %d and %d are one value): %v", c.Def.Name, i, j, err)
+		}
+		want := c.Out[r].Data
+		c.In[i].Data = bytesOf(one)
+		c.In[j].Data, c.Out[r].Data = c.In[i].Data, c.In[i].Data
+		if err := p.Run(nil, task, scratch); err != nil {
+			t.Fatalf("%s (result %d in operands %d and %d): %v", c.Def.Name, r, i, j, err)
+		}
+		if !bytes.Equal(c.Out[r].Data, want) {
+			t.Fatalf("%s: result %d in the bytes of operands %d and %d, which are one value, is not that in bytes of its own", c.Def.Name, r, i, j)
+		}
+		c.In[i].Data, c.In[j].Data, c.Out[r].Data = one, other, result
 	}
 }
 

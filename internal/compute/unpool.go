@@ -171,6 +171,10 @@ func (k *reversed) Start(t *Task) error {
 func (k *reversed) Tile(t *Task, tile int, _ []byte) {
 	c := t.Call
 	lo, hi := k.rows.of(tile)
+	if sameBytes(c.Out[0].Data, c.In[0].Data) {
+		move.ReverseInPlace(&k.spec, lo, hi, c.Out[0].Data, in[int64](c, 1))
+		return
+	}
 	move.ReverseRows(&k.spec, lo, hi, c.Out[0].Data, c.In[0].Data, in[int64](c, 1))
 }
 

@@ -71,8 +71,7 @@ var conditions = map[string]func(c *formulaCall, r *op.Rule, arg int) truth{
 	"pad":       padsNothing,
 
 	// Of attributes alone.
-	"fused_conv":          ofAttributes,
-	"batch_normalization": ofAttributes,
+	"fused_conv": ofAttributes,
 }
 
 func ofAttributes(c *formulaCall, r *op.Rule, _ int) truth { return truthOf(r.When(&c.sig)) }

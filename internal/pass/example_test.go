@@ -30,7 +30,7 @@ func Example() {
 	// Output:
 	// func @main(%x: f32[4]) -> (f32[4]) {
 	//   %a: f32[4] = relu(%x)
-	//   %c: f32[4] = add(%a, %a)
+	//   %c: f32[4] = add(donate %a, %a)
 	//   %d: f32[4] = exp(donate %c)
 	//   return %d
 	// }

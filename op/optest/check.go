@@ -68,10 +68,37 @@ func checkCase(def *op.Def, c Case) error {
 				errs = append(errs, checkView(s, c, a, r, offset, want[r]))
 			case kind != 0 && !s.Args[a].IsZero():
 				for _, backwards := range []bool{false, true} {
-					in := run{name: fmt.Sprintf("result %d in place of operand %d (%s)", r, a, kind), poison: 0xa5, backwards: backwards, inPlace: true, arg: a, result: r}
+					in := run{name: fmt.Sprintf("result %d in place of operand %d (%s)", r, a, kind), poison: 0xa5, backwards: backwards, inPlace: true, arg: a, result: r, twin: -1}
 					errs = append(errs, in.compare(s, c, want))
 				}
 			}
+			if kind == op.Same {
+				errs = append(errs, checkTwins(s, c, a, r))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// checkTwins compares calls in which operand a and a later one are the same
+// value: with the result in bytes of its own, and in those of the value.
+func checkTwins(s *op.Sig, c Case, a, r int) error {
+	var errs []error
+	for b := a + 1; b < len(s.Args); b++ {
+		if kind, _ := s.AliasOf(b, r); kind != op.Same || s.Args[a] != s.Args[b] {
+			continue
+		}
+		twins := c
+		twins.Args = slices.Clone(c.Args)
+		twins.Args[b] = c.Args[a]
+		want, err := run{poison: 0xa5}.do(s, twins)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		for _, backwards := range []bool{false, true} {
+			in := run{name: fmt.Sprintf("result %d in place of operands %d and %d, one value", r, a, b), poison: 0xa5, backwards: backwards, inPlace: true, arg: a, result: r, twin: b}
+			errs = append(errs, in.compare(s, twins, want))
 		}
 	}
 	return errors.Join(errs...)
@@ -224,6 +251,7 @@ type run struct {
 	shift       int  // elements between a boundary of 64 bytes and each buffer
 	inPlace     bool
 	arg, result int // with inPlace: the operand whose bytes the result takes
+	twin        int // with inPlace: another operand in the same bytes, -1 for none
 }
 
 // compare runs the kernel and holds its results against those of the first run.
@@ -274,7 +302,7 @@ func (r run) do(s *op.Sig, c Case) ([][]byte, error) {
 		if err := b.check(fmt.Sprintf("operand %d", i)); err != nil {
 			return nil, err
 		}
-		if at := firstDifference(b.data, c.Args[i].Data); at >= 0 && !(r.inPlace && r.arg == i) {
+		if at := firstDifference(b.data, c.Args[i].Data); at >= 0 && !(r.inPlace && (r.arg == i || r.twin == i)) {
 			return nil, fmt.Errorf("operand %d: got byte %#x at %d after the run, want %#x as before", i, b.data[at], at, c.Args[i].Data[at])
 		}
 	}
@@ -315,7 +343,11 @@ func sizeOf(s *op.Sig, result int, got op.Type) (int, error) {
 
 // buffers lays out operands and results, each between guards.
 func (r run) buffers(s *op.Sig, c Case) (in, out []buffer, err error) {
-	for _, a := range c.Args {
+	for i, a := range c.Args {
+		if r.inPlace && r.twin == i {
+			in = append(in, in[r.arg])
+			continue
+		}
 		b := newBuffer(len(a.Data), r.shift*a.DType.Size(), r.poison)
 		copy(b.data, a.Data)
 		in = append(in, b)

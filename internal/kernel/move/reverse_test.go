@@ -14,8 +14,13 @@ func TestReverse(t *testing.T) {
 		x, lengths := kerneltest.Words[byte](60, 1), []int64{0, 1, 4, 5}
 		s := kerneltest.NewSpace(t)
 		src, counts, dst := kerneltest.In(s, "x", x), kerneltest.In(s, "lengths", lengths), kerneltest.Out[byte](s, "dst", 60)
-		kerneltest.InRanges(20, func(lo, hi int) { move.ReverseRows(&r, lo, hi, dst, src, counts) })
+		place := kerneltest.InOut(s, "in place", x)
+		kerneltest.InRanges(20, func(lo, hi int) {
+			move.ReverseRows(&r, lo, hi, dst, src, counts)
+			move.ReverseInPlace(&r, lo, hi, place, counts)
+		})
 		s.Check()
+		kerneltest.WantEqual(t, place, dst)
 		kerneltest.WantEqual(t, dst, ref.Reverse(x, 5, 4, 3, lengths, batchFirst))
 	}
 }
