@@ -119,9 +119,9 @@ func (a *Aliases) sharers(v *Value, c *Call) []*Value {
 	return out
 }
 
-// mayShare reports whether a result that lies in the bytes of operand arg may
-// lie in those of the other operand as well, which is the same value: the
-// alias rule is op.Same for both. A result that may lie elsewhere needs no rule.
+// mayShare reports whether every result that may lie in the bytes of operand
+// arg may lie in those of the other operand as well, which is the same value:
+// the alias rule is op.Same for both.
 func (a *Aliases) mayShare(c *Call, arg, other int) bool {
 	if a.broken[c] || !c.Op.Alias.Declared() {
 		return false

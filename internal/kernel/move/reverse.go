@@ -31,9 +31,9 @@ func ReverseRows(r *Reverse, lo, hi int, dst, src []byte, lengths []int64) {
 	}
 }
 
-// ReverseInPlace exchanges the rows [lo, hi) of data with those that they change
-// places with, where these come later. All rows in ranges that do not overlap
-// are what ReverseRows computes.
+// ReverseInPlace exchanges the rows [lo, hi) of data with those that they
+// change places with, where these come later. All rows in ranges that do not
+// overlap are what ReverseRows computes.
 func ReverseInPlace(r *Reverse, lo, hi int, data []byte, lengths []int64) {
 	for row := lo; row < hi; row++ {
 		if other := r.source(row, lengths); other > row {
