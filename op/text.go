@@ -2,6 +2,7 @@ package op
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"strings"
 
@@ -42,6 +43,10 @@ var textOps = []*Def{
 	{
 		Name: "regex_full_match", ONNX: "RegexFullMatch", Doc: "reports for each string of x whether a pattern of RE2 matches all of it",
 		MinArgs: 1, MaxArgs: 1, Attrs: []AttrDef{needed("pattern", String)}, Infer: inferRegexFullMatch, Alias: Fresh(),
+	},
+	{
+		Name: "murmur_hash", Doc: "returns MurmurHash3 in 32 bits of each string of x, or of the bytes of each number; as u32, or i32 if positive is 0",
+		MinArgs: 1, MaxArgs: 1, Attrs: []AttrDef{intAttr("positive", 1), intAttr("seed", 0)}, Infer: inferMurmurHash, Alias: Fresh(),
 	},
 }
 
@@ -309,6 +314,38 @@ func (s *Sig) FullMatch() (*regexp.Regexp, error) {
 		return nil, err
 	}
 	return regexp.Compile(`\A(?:` + pattern + `)\z`)
+}
+
+// hashed are the types of numbers that a murmur_hash takes; those of u8 are
+// strings.
+var hashed = setOf(dtype.U8, dtype.I32, dtype.U32, dtype.I64, dtype.U64, dtype.F32, dtype.F64)
+
+func inferMurmurHash(s *Sig) error {
+	if err := s.want(0, hashed); err != nil {
+		return err
+	}
+	positive, err := s.wantFlag("positive")
+	if err != nil {
+		return err
+	}
+	if seed := s.Int("seed"); seed < 0 || seed > math.MaxUint32 {
+		return badShape("attribute \"seed\": got %d, want a number of 32 bits without a sign", seed)
+	}
+	dt := dtype.I32
+	if positive {
+		dt = dtype.U32
+	}
+	if s.Args[0].Shape == nil {
+		return s.giveAny(0, dt)
+	}
+	dims := s.Args[0].Shape.Dims()
+	if s.Args[0].DType == dtype.U8 {
+		if err := s.wantText(0); err != nil {
+			return err
+		}
+		dims, _ = s.textDims(0)
+	}
+	return s.give(0, dt, dims...)
 }
 
 func inferRegexFullMatch(s *Sig) error {

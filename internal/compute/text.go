@@ -3,6 +3,7 @@ package compute
 import (
 	"regexp"
 
+	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/internal/kernel/text"
 	"github.com/tenure-go/tenure/op"
@@ -15,6 +16,7 @@ var _ = register(map[string]binder{
 	"string_split":      bindStringSplit,
 	"string_index":      bindStringIndex,
 	"regex_full_match":  bindRegexFullMatch,
+	"murmur_hash":       bindMurmurHash,
 })
 
 // textSizes returns the sizes of an operand's or result's strings, and how
@@ -214,5 +216,39 @@ func (k *regexFullMatch) Tile(t *Task, tile int, _ []byte) {
 			matches = 1
 		}
 		t.Call.Out[0].Data[i] = matches
+	}
+}
+
+func bindMurmurHash(c *op.Call) (Kernel, error) {
+	return &murmurHash{texts: texts{work: 8}, seed: uint32(c.Int("seed"))}, nil
+}
+
+// murmurHash hashes strings, and numbers as the bytes that they are.
+type murmurHash struct {
+	texts
+	seed uint32
+}
+
+func (k *murmurHash) Refill(t *Task) error {
+	x := &t.Call.In[0]
+	if x.DType == dtype.U8 {
+		return k.texts.Refill(t)
+	}
+	k.width = x.DType.Size()
+	k.strings = groupsOf(elements(x), k.work*k.width)
+	t.Tiles = k.strings.tiles()
+	return nil
+}
+
+func (k *murmurHash) Tile(t *Task, tile int, _ []byte) {
+	x, dst := &t.Call.In[0], view[uint32](t.Call.Out[0].Data)
+	strings := textOf(x, k.width)
+	lo, hi := k.strings.of(tile)
+	for i := lo; i < hi; i++ {
+		key := x.Data[i*k.width:][:k.width]
+		if x.DType == dtype.U8 {
+			key = strings.At(i)
+		}
+		dst[i] = text.Murmur(key, k.seed)
 	}
 }

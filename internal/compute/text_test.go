@@ -129,6 +129,13 @@ func TestRegexFullMatch(t *testing.T) {
 	match("^abc$", 1, 0, 0, 0, 0, 0)
 }
 
+func TestMurmurHash(t *testing.T) {
+	x := textArg(5, []string{"aaa", "", "a"}, 3)
+	expect(t, "strings", eval(t, "murmur_hash", attrs("seed", 0x9747b28c), x), []int{3}, []float64{0x283e0130, 0xebb6c228, 0x7fa09ea6}, 0)
+	expect(t, "numbers", eval(t, "murmur_hash", attrs("positive", 0), arg([]int32{0, 0x61616161}, 2)), []int{2}, []float64{0x2362f9de, 0x7eeed987}, 0)
+	expect(t, "signs", eval(t, "murmur_hash", attrs("positive", 0, "seed", 0x9747b28c), x), []int{3}, []float64{0x283e0130, 0xebb6c228 - 1<<32, 0x7fa09ea6}, 0)
+}
+
 func TestStringIndex(t *testing.T) {
 	x := textArg(4, []string{"b", "", "abcd", "c", "B", "a"}, 2, 3)
 	expect(t, "places", eval(t, "string_index", attrs("keys", []string{"a", "b", "", "abc"}), x), []int{2, 3}, []float64{1, 2, 4, 4, 4, 0}, 0)

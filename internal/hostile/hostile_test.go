@@ -18,6 +18,7 @@ import (
 
 	"github.com/tenure-go/tenure"
 	"github.com/tenure-go/tenure/internal/modeltest"
+	"github.com/tenure-go/tenure/internal/onnx/wire/wiretest"
 	"github.com/tenure-go/tenure/internal/onnxtest"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/memory/memorytest"
@@ -315,6 +316,11 @@ func FuzzModel(f *testing.F) {
 		var g onnxtest.Graph
 		build(&g)
 		f.Add(g.File())
+	}
+	for _, data := range wiretest.TextModels(f, filepath.Join(modeltest.Root(), "internal", "onnx", "testdata", "import")) {
+		if len(data) <= 1<<10 {
+			f.Add(data)
+		}
 	}
 	limited(f, hostileLimit)
 	f.Fuzz(func(t *testing.T, data []byte) { try(t, "the file", data) })

@@ -293,7 +293,18 @@ func longNames(calls int) []byte {
 	return wiretest.EncodeModel(m)
 }
 
+// maxSeed is the size of the largest file that is a seed: few changes of a
+// large one meet its structure.
+const maxSeed = 4 << 10
+
+// FuzzParse parses files of any content. Its seeds are the models of the golden
+// files, which have every kind of value, attribute and weight.
 func FuzzParse(f *testing.F) {
+	for _, data := range wiretest.TextModels(f, "testdata/import") {
+		if len(data) <= maxSeed {
+			f.Add(data)
+		}
+	}
 	f.Add(faultModel(f))
 	f.Add(nestedBranches(2, 1))
 	f.Add(doublingFunctions(1))
@@ -305,6 +316,9 @@ func FuzzReadTensor(f *testing.F) {
 	f.Add(listTensor(dtype.I8, wire.Int32Data, true, []uint64{1, 2}, 2))
 	f.Add(listTensor(dtype.F64, wire.DoubleData, false, []uint64{1, 2}, 2))
 	f.Add(listTensor(dtype.I4, wire.Int32Data, true, []uint64{0x21}, 1, 2))
+	for _, data := range stringFiles(f) {
+		f.Add(data)
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		x, _, err := ReadTensor(data)
 		if err != nil {

@@ -40,6 +40,9 @@ func textCases() map[string][]optest.Case {
 			{Args: args{many}, Attrs: attr("pad_value", "", "mincharnum", 2, "separators", []string{"d", "[ue]+"}, "mark", 1, "keys", []string{"ay", "\x02", "Mon", "\x03"})},
 			{Args: args{num(u8, 0, 3)}, Attrs: attr("pad_value", "#", "mincharnum", 1, "tokenexp", "a", "keys", []string{})},
 		},
+		"murmur_hash": {
+			{Args: args{days}}, {Args: args{many}, Attrs: attr("positive", 0, "seed", 7)}, {Args: args{num(f32, 3, 2)}}, {Args: args{num(i64, 2)}, Attrs: attr("positive", 0)}, {Args: args{num(u8, 0, 3)}},
+		},
 		"regex_full_match": {{Args: args{days}, Attrs: attr("pattern", "(?i).*DAY")}, {Args: args{many}, Attrs: attr("pattern", "[a-z]+|")}, {Args: args{num(u8, 0, 3)}, Attrs: attr("pattern", "")}},
 	}
 }

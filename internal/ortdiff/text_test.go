@@ -118,6 +118,13 @@ func init() {
 		d.labels(len(keys))
 		d.outs(1)
 	}
+	generators[contribDomain+"::MurmurHash3"] = func(d *drawer) {
+		d.node("MurmurHash3")
+		d.in(pick(d, dtype.String, dtype.String, dtype.I32, dtype.U32, dtype.I64, dtype.U64, dtype.F32, dtype.F64), d.dims(0, 4)...)
+		d.maybe("positive", d.IntN(2))
+		d.maybe("seed", pick(d, 1, 42, math.MaxInt32, math.MaxUint32))
+		d.outs(1)
+	}
 	generators[contribDomain+"::Tokenizer"] = func(d *drawer) {
 		d.node("Tokenizer")
 		dims := d.dims(1, 2)

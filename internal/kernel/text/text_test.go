@@ -164,6 +164,23 @@ func testTextPairs(t *testing.T) {
 	}
 }
 
+// Hashes of the definition's author and of others who publish test values.
+func TestMurmur(t *testing.T) {
+	for _, tc := range []struct {
+		key  string
+		seed uint32
+		want uint32
+	}{
+		{"", 0, 0}, {"", 1, 0x514e28b7}, {"", 0xffffffff, 0x81f16f39}, {"\x00\x00\x00\x00", 0, 0x2362f9de},
+		{"aaaa", 0x9747b28c, 0x5a97808a}, {"aaa", 0x9747b28c, 0x283e0130}, {"aa", 0x9747b28c, 0x5d211726}, {"a", 0x9747b28c, 0x7fa09ea6},
+		{"Hello, world!", 0x9747b28c, 0x24884cba}, {"The quick brown fox jumps over the lazy dog", 0x9747b28c, 0x2fa826cd},
+	} {
+		if got := text.Murmur([]byte(tc.key), tc.seed); got != tc.want {
+			t.Errorf("%q with seed %#x: got %#x, want %#x", tc.key, tc.seed, got, tc.want)
+		}
+	}
+}
+
 func testSplitText(t *testing.T) {
 	r := kerneltest.NewRand(172)
 	for i := range 300 {

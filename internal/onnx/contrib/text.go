@@ -3,6 +3,7 @@ package contrib
 import (
 	"slices"
 
+	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/onnx/lift"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
@@ -10,7 +11,21 @@ import (
 
 // textTable are the operators that work on strings.
 var textTable = map[string]lift.Operator{
-	"Tokenizer": {From: 1, Lift: liftTokenizer, Text: liftTokenizer, TextOnly: true},
+	"MurmurHash3": {From: 1, Lift: liftMurmurHash, Text: liftMurmurHash},
+	"Tokenizer":   {From: 1, Lift: liftTokenizer, Text: liftTokenizer, TextOnly: true},
+}
+
+// liftMurmurHash hashes strings or numbers of 32 and 64 bits.
+func liftMurmurHash(n *lift.Node) {
+	attrs := []op.Attr{lift.IntAttr("positive", lift.TakeOr(n, "positive", int64(1))), lift.IntAttr("seed", lift.TakeOr(n, "seed", int64(0)))}
+	if n.NoMoreAttrs(); !n.Operands(1, 1) {
+		return
+	}
+	if x := n.Args[0]; x.Type.DType == dtype.U8 && !n.IsText[x] {
+		n.Fail("got %s, want strings, or numbers of 32 or 64 bits: %w", x.Type, dtype.ErrDType)
+		return
+	}
+	n.Finish("murmur_hash", n.Args, attrs...)
 }
 
 // liftTokenizer cuts strings into tokens.

@@ -275,6 +275,9 @@ def texts():
     def case(name, make, target="none", **more):
         return Case(name, make, target, SENTENCES, SENTENCES_TEST, **more)
 
+    for sign in (True, False):
+        yield Case("FeatureHasher of strings, signs %s" % sign, lambda sign=sign: feature_extraction.FeatureHasher(
+            n_features=8, input_type="string", alternate_sign=sign), "none", WORDS, WORDS[:20])
     yield case("CountVectorizer, binary", lambda: count(binary=True))
     yield case("CountVectorizer, pairs of words", lambda: count(ngram_range=(1, 2)))
     yield case("CountVectorizer, pairs and triples of words", lambda: count(ngram_range=(2, 3)))
