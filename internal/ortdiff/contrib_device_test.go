@@ -1,6 +1,7 @@
 package ortdiff_test
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -328,6 +329,40 @@ var foreignForms = map[string]foreign{
 	"MoE silu of three products":   foreignExperts("silu", 0),
 	"MoE geglu in turns":           foreignExperts("geglu", 1),
 	"MoE geglu one after another":  foreignExperts("geglu", 2),
+	"GroupQueryAttention with norms of queries and keys": {
+		func(w *network) ([]string, []attr) {
+			const size = 8
+			batch, length, groups := w.between(1, 2), w.between(1, 4), w.between(1, 2)
+			heads := groups * w.between(1, 2)
+			var in []string
+			for _, n := range []int{heads, groups, groups} {
+				in = append(in, w.source(batch, length, n*size).name)
+			}
+			last := make([]int64, batch)
+			for i := range last {
+				last[i] = int64(length - 1)
+			}
+			in = append(in, "", "", w.ints32([]int{batch}, last...), w.ints32([]int{}, int64(length)), "", "", "", "", "", "", "", w.weight(1, size), w.weight(1, size))
+			attrs := []attr{{"num_heads", int64(heads)}, {"kv_num_heads", int64(groups)}}
+			if w.chance(0.5) {
+				attrs = append(attrs, attr{"qk_norm_epsilon", float32(0.1)})
+			}
+			if w.chance(0.5) {
+				attrs = append(attrs, attr{"q_norm_epsilon", float32(0.2)}, attr{"k_norm_epsilon", float32(0.3)})
+			}
+			return in, attrs
+		},
+		func(w *network, in []string, attrs []attr) string {
+			args := slices.Clone(in[:7])
+			for i, name := range []string{"q_norm_epsilon", "k_norm_epsilon"} {
+				epsilon := cmp.Or(get[float32](attrs, name), get[float32](attrs, "qk_norm_epsilon"), 1e-6)
+				y := w.node1("Reshape", []string{in[i], w.list([]int{4}, 0, 0, -1, 8)})
+				y = w.node1("SimplifiedLayerNormalization", []string{y, in[14+i]}, attr{"axis", int64(-1)}, attr{"epsilon", epsilon})
+				args[i] = w.node1("Reshape", []string{y, w.list([]int{3}, 0, 0, int64(w.valueOf(in[i]).dims[2]))})
+			}
+			return w.put(contribDomain, "GroupQueryAttention", args, []string{w.name()}, attrs[:2]...)
+		},
+	},
 }
 
 // TestForeignDevices compares operators that ONNX Runtime does not run here

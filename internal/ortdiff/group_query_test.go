@@ -121,11 +121,16 @@ func drawGroupQuery(d *drawer) {
 		d.attr("scale", pick(d, 0, 0.1, 0.7))
 	}
 	if d.chance(0.2) {
-		d.attr("smooth_softmax", pick(d, 0, -1))
+		d.attr("smooth_softmax", pick(d, 0, -1, 1))
 	}
 	if d.chance(0.2) {
-		d.attr("causal", 1)
+		causal := d.IntN(2)
+		if w := d.n.get("local_window_size"); w != nil && w != int64(-1) {
+			causal = 1
+		}
+		d.attr("causal", causal)
 	}
+	d.optional(0.3, g.dt, g.heads)
 	g.outputs(d)
 }
 
@@ -165,6 +170,10 @@ func (g *groups) outputs(d *drawer) {
 		n = pick(d, 1, 3)
 	}
 	isStatic := g.past >= g.total // its places behind the new keys are left open too
+	if all := !slices.ContainsFunc(g.lengths, func(n int) bool { return n < g.total }); all && n == 3 && !isStatic && d.chance(0.3) {
+		n = 4
+		d.attr("qk_output", d.between(1, 2))
+	}
 	if g.dt != dtype.F32 || !isStatic && !slices.ContainsFunc(g.lengths, func(n int) bool { return n < g.total }) {
 		d.outs(n)
 		return

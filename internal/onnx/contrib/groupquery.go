@@ -19,8 +19,15 @@ const (
 	groupPositions, groupBias    = 9, 10
 )
 
-// groupQueryMore are the operands from 11 on, none of which is supported.
-var groupQueryMore = [...]string{"head_sink", "k_scale", "v_scale", "q_norm_weight", "k_norm_weight", "query_seqlens"}
+// More operands of GroupQueryAttention, and the number of all.
+const (
+	groupSink                    = 11
+	groupQueryNorm, groupKeyNorm = 14, 15
+	groupOperands                = 17
+)
+
+// groupRefused are the operands that are not supported.
+var groupRefused = map[int]string{12: "k_scale", 13: "v_scale", 16: "query_seqlens"}
 
 // groupQuery is a causal attention whose heads share keys in groups, over the
 // keys that earlier runs have left and new ones. Each sample has a place of
@@ -29,8 +36,12 @@ var groupQueryMore = [...]string{"head_sink", "k_scale", "v_scale", "q_norm_weig
 type groupQuery struct {
 	*lift.Node
 	heads, groups, size int64
-	length, total       *ir.Value // of the new tokens, and of the longest sample with them: lists of one number
-	first               *ir.Value // the place of the first new token of each sample
+	causal              bool
+	smooth              bool       // a number of 1 is added to the sum that weights are divided by
+	scores              int64      // what output 3 has: 0 nothing, 1 scores, 2 weights
+	epsilons            [2]op.Attr // of the norms of queries and keys
+	length, total       *ir.Value  // of the new tokens, and of the longest sample with them: lists of one number
+	first               *ir.Value  // the place of the first new token of each sample
 }
 
 func liftGroupQuery(n *lift.Node) {
@@ -38,8 +49,10 @@ func liftGroupQuery(n *lift.Node) {
 	attrs := g.attentionAttrs()
 	rotary, interleaved := lift.TakeOr(n, "do_rotary", int64(0)) != 0, lift.TakeOr(n, "rotary_interleaved", int64(0))
 	n.NoMoreAttrs()
-	n.NoOutputs(3)
-	if !n.Operands(1, groupBias+1+len(groupQueryMore)) {
+	if g.scores == 0 {
+		n.NoOutputs(3)
+	}
+	if !n.Operands(1, groupOperands) {
 		return
 	}
 	g.checkOperands(rotary)
@@ -47,6 +60,7 @@ func liftGroupQuery(n *lift.Node) {
 	if n.Err != nil {
 		return
 	}
+	q, k = g.normalized(q, groupQueryNorm, g.heads), g.normalized(k, groupKeyNorm, g.groups)
 	g.findPlaces()
 	if rotary {
 		positions := g.positions()
@@ -55,17 +69,86 @@ func liftGroupQuery(n *lift.Node) {
 	k, v = g.cached(groupPastKey, g.split4(k, g.groups)), g.cached(groupPastValue, g.split4(v, g.groups))
 	n.Output(1, "identity", []*ir.Value{k})
 	n.Output(2, "identity", []*ir.Value{v})
-	// The last query sees its own place and those before.
+	// The last query sees its own place and those before; without a causal mask
+	// every query sees all keys of its sample.
 	seen := n.Add(g.first, g.length)
-	y := n.Call("attention", []*ir.Value{g.split4(q, g.heads), k, v, g.bias(), nil, nil, seen}, attrs...)
+	if !g.causal {
+		last := n.Call("reshape", []*ir.Value{g.whole(groupLast), n.Ints([]int64{-1})})
+		seen = n.WithNumber("add", last, 1, dtype.I64)
+	}
+	args := []*ir.Value{g.split4(q, g.heads), k, v, g.bias(), nil, nil, seen}
+	y := g.attended(args, attrs)
 	y = n.Call("transpose", []*ir.Value{y}, lift.IntsAttr("perm", []int64{0, 2, 1, 3}))
 	n.Output(0, "reshape", []*ir.Value{y, n.Ints([]int64{0, 0, g.heads * g.size})})
+}
+
+// attended is the attention, [batch, heads, length, size]. Where the sum of the
+// exponentials of the scores has one more term, the sink of the head, all
+// weights count the sum's part of the new one times: the sigmoid of the
+// difference of their logarithms.
+func (g *groupQuery) attended(args []*ir.Value, attrs []op.Attr) *ir.Value {
+	sink := g.Arg(groupSink)
+	if sink == nil && !g.smooth && !g.Wanted(3) {
+		return g.Call("attention", args, attrs...)
+	}
+	if g.Err != nil {
+		return nil
+	}
+	base := g.Path + g.Proto.Outputs[0]
+	const masked = 2 // the scores are those after the mask
+	results := g.Emit("attention", args, append(attrs, lift.IntAttr("qk_matmul_output_mode", masked)), []string{g.Fresh(base + ".attention"), "", "", g.Fresh(base + ".scores")})
+	y, scores := results[0], inSingle(g.Node, results[3])
+	var share *ir.Value
+	if sink != nil || g.smooth {
+		sum := g.Call("reduce_log_sum_exp", []*ir.Value{scores, g.Ints([]int64{-1})})
+		if sink != nil {
+			sink = g.Call("reshape", []*ir.Value{inSingle(g.Node, sink), g.Ints([]int64{g.heads, 1, 1})})
+			sum = g.Call("sub", []*ir.Value{sum, sink})
+		}
+		share = g.Call("sigmoid", []*ir.Value{sum})
+		y = as(g.Node, g.Call("mul", []*ir.Value{inSingle(g.Node, y), share}), g.Args[0].Type.DType)
+	}
+	if g.Wanted(3) {
+		g.outputScores(scores, share)
+	}
+	return y
+}
+
+// outputScores binds output 3 to the scores, with zeros where keys do not
+// count, or to the weights that follow from them.
+func (g *groupQuery) outputScores(scores, share *ir.Value) {
+	if g.scores == 2 {
+		scores = g.Call("softmax", []*ir.Value{scores}, lift.IntAttr("axis", -1))
+		if share != nil {
+			scores = g.Call("mul", []*ir.Value{scores, share})
+		}
+	} else if g.Err == nil {
+		scores = g.Call("where", []*ir.Value{g.Call("is_inf", []*ir.Value{scores}), g.Scalar(dtype.F32, 0), scores})
+	}
+	scores = g.Call("slice", []*ir.Value{scores, g.Ints([]int64{0}), g.total, g.Ints([]int64{3})})
+	g.Output(3, "identity", []*ir.Value{as(g.Node, scores, g.Args[0].Type.DType)})
+}
+
+// normalized divides each head of x by its root mean square, if operand i has
+// weights for that.
+func (g *groupQuery) normalized(x *ir.Value, i int, heads int64) *ir.Value {
+	scale := g.Arg(i)
+	if scale == nil || g.Err != nil {
+		return x
+	}
+	y := g.Call("reshape", []*ir.Value{x, g.Ints([]int64{0, 0, heads, g.size})})
+	y = g.Call("rms_normalization", []*ir.Value{y, scale}, g.epsilons[i-groupQueryNorm])
+	return g.Call("reshape", []*ir.Value{y, g.Ints([]int64{0, 0, heads * g.size})})
 }
 
 // attentionAttrs takes the attributes that say how keys are weighted, and
 // refuses those that want something else.
 func (g *groupQuery) attentionAttrs() []op.Attr {
-	attrs := []op.Attr{lift.IntAttr("is_causal", 1)}
+	g.causal = lift.TakeOr(g.Node, "causal", int64(1)) != 0
+	attrs := []op.Attr{lift.IntAttr("is_causal", 0)}
+	if g.causal {
+		attrs[0].Value = int64(1)
+	}
 	if scale := lift.TakeOr(g.Node, "scale", float32(0)); scale != 0 {
 		attrs = append(attrs, op.Attr{Name: "scale", Value: float64(scale)})
 	}
@@ -80,32 +163,30 @@ func (g *groupQuery) attentionAttrs() []op.Attr {
 	case window != -1:
 		g.Fail("local_window_size: got %d, want -1, or 1 or more", window)
 	}
-	if smooth := lift.TakeOr(g.Node, "smooth_softmax", int64(-1)); smooth != 0 && smooth != -1 {
-		g.Unsupported("smooth_softmax %d", smooth)
+	g.smooth = lift.TakeOr(g.Node, "smooth_softmax", int64(-1)) == 1
+	if g.scores = lift.TakeOr(g.Node, "qk_output", int64(0)); g.scores < 0 || g.scores > 2 {
+		g.Fail("qk_output: got %d, want 0, 1 or 2", g.scores)
 	}
-	for _, a := range []struct {
-		name string
-		only int64
-	}{{"causal", 1}, {"sliding_window_cache", 0}, {"qk_output", 0}} {
-		if v := lift.TakeOr(g.Node, a.name, a.only); v != a.only {
-			g.Unsupported("%s %d", a.name, v)
-		}
+	only(g.Node, 0, "sliding_window_cache")
+	usual := lift.TakeOr(g.Node, "qk_norm_epsilon", float32(1e-6))
+	for i, name := range []string{"q_norm_epsilon", "k_norm_epsilon"} {
+		g.epsilons[i] = op.Attr{Name: "epsilon", Value: float64(lift.TakeOr(g.Node, name, usual))}
 	}
 	for _, name := range []string{"k_quant_type", "v_quant_type"} {
 		if v := lift.TakeOr(g.Node, name, "NONE"); v != "NONE" {
 			g.Unsupported("%s %s", name, lift.Printable(v))
 		}
 	}
-	g.Ignore("kv_cache_bit_width", "qk_norm_epsilon", "q_norm_epsilon", "k_norm_epsilon") // of refused attributes
+	g.Ignore("kv_cache_bit_width") // of refused attributes
 	return attrs
 }
 
 // checkOperands checks conditions that the calls below would not check, or not
 // report clearly.
 func (g *groupQuery) checkOperands(rotary bool) {
-	for i, name := range groupQueryMore {
-		if at := groupBias + 1 + i; g.Arg(at) != nil {
-			g.Unsupported("operand %d, %s", at, name)
+	for i := range groupOperands {
+		if name, ok := groupRefused[i]; ok && g.Arg(i) != nil {
+			g.Unsupported("operand %d, %s", i, name)
 		}
 	}
 	if g.heads < 1 || g.groups < 1 || g.heads%g.groups != 0 {
@@ -120,7 +201,7 @@ func (g *groupQuery) checkOperands(rotary bool) {
 			g.Fail("operand %d is absent, want a value", i)
 		}
 	}
-	for _, i := range []int{groupKey, groupPastKey} {
+	for _, i := range []int{groupKey, groupPastKey, groupQueryNorm} {
 		if (g.Arg(i) == nil) != (g.Arg(i+1) == nil) {
 			g.Fail("got one of operands %d and %d, want both or none", i, i+1)
 		}
