@@ -52,7 +52,62 @@ func contribAttention(ms func(string, tolerance, func(*drawer)), sums tolerance)
 		}
 		d.maybe("unidirectional", d.chance(0.4))
 	}
+	ms("DecoderMaskedMultiHeadAttention", sums, func(d *drawer) {
+		heads, size := d.between(1, 3), d.between(1, 4)
+		if d.chance(0.3) { // over the keys of an encoder
+			batch, keys := d.between(1, 3), d.between(1, 5)
+			d.in(dtype.F32, batch, 1, heads*size)
+			d.in(dtype.F32, batch, heads, keys, size)
+			d.in(dtype.F32, batch, heads, keys, size)
+			if d.chance(0.5) {
+				d.with(dtype.I32, []int{batch, keys}, d.flags(batch*keys))
+			} else {
+				d.skip()
+			}
+			for range 6 {
+				d.skip()
+			}
+			d.optional(0.4, dtype.F32, 3*heads*size)
+			d.attr("num_heads", heads)
+			d.decoderScores()
+			return
+		}
+		b := d.drawBuffer()
+		for range 3 {
+			d.in(dtype.F32, b.batch, 1, heads*size)
+		}
+		if d.chance(0.4) {
+			d.with(dtype.I32, []int{b.batch, b.past + 1}, d.flags(b.batch*(b.past+1)))
+		} else {
+			d.skip()
+		}
+		d.optional(0.4, dtype.F32, 1, pick(d, 1, heads), 1, b.past+1)
+		d.in(dtype.F32, b.batch, heads, b.room, size)
+		d.in(dtype.F32, b.batch, heads, b.room, size)
+		d.with(dtype.I32, []int{1}, encodeInts(dtype.I32, int64(b.past)))
+		if b.from != nil {
+			d.with(dtype.I32, []int{1}, encodeInts(dtype.I32, int64(b.beams)))
+			d.with(dtype.I32, []int{b.batch / b.beams, b.beams, b.room}, b.from)
+		} else {
+			d.skip()
+			d.skip()
+		}
+		d.optional(0.4, dtype.F32, 3*heads*size)
+		d.attr("num_heads", heads)
+		d.attr("past_present_share_buffer", 1)
+		d.decoderScores()
+		d.outs(3)
+		if d.chance(0.3) {
+			d.attr("output_qk", 1)
+			d.n.out = append(d.n.out, "scores")
+			d.m.graph.outputs = append(d.m.graph.outputs, typed{name: "scores", dt: dtype.F32, dims: []int{b.batch, heads, 1, b.past + 1}})
+		}
+	})
 	ms("MultiHeadAttention", sums, func(d *drawer) {
+		if d.chance(0.2) {
+			d.bufferedAttention()
+			return
+		}
 		batch, heads, time, size, vsize := d.between(1, 3), d.between(1, 3), d.between(1, 4), d.between(1, 4), d.between(1, 4)
 		keys := pick(d, time, time, d.between(1, 4))
 		past, outs := 0, pick(d, 1, 1, 3)
@@ -78,6 +133,10 @@ func contribAttention(ms func(string, tolerance, func(*drawer)), sums tolerance)
 		d.attr("num_heads", heads)
 		scores(d)
 		d.outs(outs)
+		if outs == 3 && d.n.get("unidirectional") != int64(1) && d.chance(0.3) {
+			d.n.out = append(d.n.out, "scores")
+			d.m.graph.outputs = append(d.m.graph.outputs, typed{name: "scores", dt: dtype.F32, dims: []int{batch, heads, time, keys + past}})
+		}
 	})
 	ms("Attention", sums, func(d *drawer) {
 		batch, time, heads, in := d.between(1, 3), d.between(1, 4), d.between(1, 3), d.between(1, 5)
@@ -143,4 +202,67 @@ func (d *drawer) keyMask(batch, queries, keys int, pairs bool) {
 	default:
 		d.skip()
 	}
+}
+
+// buffer is how much a buffer of past keys holds, and perhaps from which beam
+// of its sample each key is.
+type buffer struct {
+	batch, past, room, beams int
+	from                     []byte
+}
+
+func (d *drawer) drawBuffer() buffer {
+	b := buffer{batch: d.between(1, 3), past: d.between(1, 4), beams: 1}
+	b.room = b.past + d.between(1, 3)
+	if d.chance(0.5) {
+		b.beams = d.between(1, 3)
+		b.batch = b.beams * d.between(1, 2)
+		list := make([]int64, b.batch*b.room)
+		for i := range list {
+			list[i] = int64(d.IntN(b.beams))
+		}
+		b.from = encodeInts(dtype.I32, list...)
+	}
+	return b
+}
+
+func (d *drawer) decoderScores() {
+	if d.chance(0.3) {
+		d.attr("scale", 0.7)
+	}
+	if d.chance(0.5) {
+		d.attr("mask_filter_value", pick(d, -5.0, -1000))
+	}
+}
+
+// bufferedAttention draws a MultiHeadAttention whose past keys are a part of
+// their buffer.
+func (d *drawer) bufferedAttention() {
+	b, heads, size := d.drawBuffer(), d.between(1, 3), d.between(1, 4)
+	time := d.between(1, b.room-b.past)
+	if b.from != nil {
+		time = 1
+	}
+	for range 3 {
+		d.in(dtype.F32, b.batch, time, heads*size)
+	}
+	d.optional(0.3, dtype.F32, 3*heads*size)
+	if d.chance(0.3) {
+		d.with(dtype.I32, []int{b.batch, b.past + time}, d.flags(b.batch*(b.past+time)))
+	} else {
+		d.skip()
+	}
+	d.optional(0.3, dtype.F32, 1, pick(d, 1, heads), time, b.past+time)
+	d.in(dtype.F32, b.batch, heads, b.room, size)
+	d.in(dtype.F32, b.batch, heads, b.room, size)
+	d.with(dtype.I32, []int{1}, encodeInts(dtype.I32, int64(b.past)))
+	if b.from != nil {
+		d.with(dtype.I32, []int{b.batch / b.beams, b.beams, b.room}, b.from)
+	}
+	d.attr("num_heads", heads)
+	if d.chance(0.3) {
+		d.attr("unidirectional", 1)
+	}
+	d.decoderScores()
+	d.outs(3)
 }

@@ -180,7 +180,6 @@ var undrawnParts = map[string]string{
 	contribDomain + "::QAttention.do_rotary": refusedPart, contribDomain + "::QAttention.past_present_share_buffer": refusedPart,
 	contribDomain + "::Attention.6": refusedPart, contribDomain + "::Attention.do_rotary": refusedPart,
 	contribDomain + "::Attention.past_present_share_buffer": refusedPart, contribDomain + "::Attention.rotary_embedding_dim": ignoredPart,
-	contribDomain + "::MultiHeadAttention.8": foreignPart, contribDomain + "::MultiHeadAttention.9": foreignPart,
 	groupQueryName + ".12": refusedPart, groupQueryName + ".13": refusedPart, groupQueryName + ".14": foreignPart,
 	groupQueryName + ".15": foreignPart, groupQueryName + ".16": refusedPart, groupQueryName + ".k_norm_epsilon": foreignPart, groupQueryName + ".k_quant_type": refusedPart,
 	groupQueryName + ".kv_cache_bit_width": refusedPart, groupQueryName + ".q_norm_epsilon": foreignPart, groupQueryName + ".qk_norm_epsilon": foreignPart,

@@ -9,7 +9,10 @@ import (
 
 var attentionTable = map[string]lift.Operator{
 	"MultiHeadAttention": lift.Lifted(1, liftMultiHead),
-	"Attention":          lift.Lifted(1, liftAttention),
+
+	"DecoderMaskedMultiHeadAttention": lift.Lifted(1, liftDecoderMasked),
+
+	"Attention": lift.Lifted(1, liftAttention),
 
 	"RelativePositionBias":      lift.Lifted(1, liftRelativeBias),
 	"GatedRelativePositionBias": lift.Lifted(1, liftGatedBias),
@@ -25,6 +28,8 @@ type attention struct {
 	pastK, pastV *ir.Value
 	mask, bias   *ir.Value // which keys count, and the terms added to the scores
 	places       *ir.Value // 0, 1, ... of the keys, past ones too, once they are needed
+	anyCounts    bool      // numbers below 0 in a mask mean that a key counts
+	buffered     bool      // the past has room for more keys, and an operand says how many there are
 }
 
 // readAttention takes the attributes that both attentions share.
@@ -45,14 +50,16 @@ func readAttention(n *lift.Node) *attention {
 func liftMultiHead(n *lift.Node) {
 	a := readAttention(n)
 	n.NoMoreAttrs()
-	if !n.Operands(1, 10) {
-		return
+	if n.Operands(1, 10) {
+		a.buffered, a.anyCounts = n.Arg(bufferedCount) != nil, n.Arg(bufferedBeams) != nil
+		a.finish(n)
 	}
-	if n.Arg(8) != nil || n.Arg(9) != nil {
-		n.Unsupported("past keys in a buffer that present ones share")
-	}
-	if n.Wanted(3) {
-		n.Unsupported("output 3")
+}
+
+// finish ends the node of an attention over q, k and v.
+func (a *attention) finish(n *lift.Node) {
+	if a.isCausal && n.Wanted(3) {
+		n.Unsupported("output 3 with unidirectional")
 	}
 	a.pastK, a.pastV, a.mask, a.bias = n.Arg(6), n.Arg(7), n.Arg(4), n.Arg(5)
 	operandsOf(n, a)
@@ -65,12 +72,19 @@ func liftMultiHead(n *lift.Node) {
 		n.Unsupported("unidirectional with queries %s and keys %s, want as many of both", a.q.Type, a.k.Type)
 		return
 	}
+	if a.buffered {
+		a.finishBuffered(n)
+		return
+	}
 	outputs := []string{n.Proto.Outputs[0]}
-	for i := 1; i < len(n.Proto.Outputs) && (n.Wanted(1) || n.Wanted(2)); i++ {
+	for i := 1; i < len(n.Proto.Outputs) && (n.Wanted(1) || n.Wanted(2) || n.Wanted(3)); i++ {
 		outputs = append(outputs, "")
 		if n.Wanted(i) {
 			outputs[i] = n.Proto.Outputs[i]
 		}
+	}
+	if n.Wanted(3) {
+		a.attrs = append(a.attrs, lift.IntAttr("qk_matmul_output_mode", 2)) // after the mask
 	}
 	n.Bind(outputs, func(names []string) []*ir.Value { return attend(n, a, names) })
 }
@@ -114,7 +128,7 @@ func operandsOf(n *lift.Node, a *attention) {
 		addBias(n, a, bias, added)
 	}
 	if n.Err == nil && added == 1 {
-		a.q = headsFirst(n, a)
+		a.q = headsFirst(n, a, a.q)
 	}
 }
 
@@ -161,14 +175,18 @@ func unpack(n *lift.Node, i, count int, heads int64) []*ir.Value {
 	return parts
 }
 
-// headsFirst returns q as [batch, heads, length, size], as the keys are.
-func headsFirst(n *lift.Node, a *attention) *ir.Value {
-	width, ok := n.LastSize(a.q)
-	if !ok || !n.WantDivides("last size of q", width, a.heads) {
+// headsFirst returns x [batch, length, heads * size] as [batch, heads, length,
+// size].
+func headsFirst(n *lift.Node, a *attention, x *ir.Value) *ir.Value {
+	if n.Err != nil {
 		return nil
 	}
-	q := n.Call("reshape", []*ir.Value{a.q, n.Ints([]int64{0, 0, a.heads, width / a.heads})})
-	return n.Call("transpose", []*ir.Value{q}, lift.IntsAttr("perm", []int64{0, 2, 1, 3}))
+	width, ok := n.LastSize(x)
+	if !ok || !n.WantDivides("last size of q, k or v", width, a.heads) {
+		return nil
+	}
+	x = n.Call("reshape", []*ir.Value{x, n.Ints([]int64{0, 0, a.heads, width / a.heads})})
+	return n.Call("transpose", []*ir.Value{x}, lift.IntsAttr("perm", []int64{0, 2, 1, 3}))
 }
 
 // keyAxis is the axis of the keys that counts them.

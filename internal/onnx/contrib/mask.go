@@ -30,11 +30,7 @@ func lowest(dt dtype.DType) float64 {
 // count.
 func scoreMask(n *lift.Node, a *attention) *ir.Value {
 	dt := a.q.Type.DType
-	var out *ir.Value
-	if a.mask != nil {
-		keep := keysThatCount(n, a)
-		out = n.Call("where", []*ir.Value{keep, n.Scalar(dt, 0), n.Scalar(dt, max(a.filter, lowest(dt)))})
-	}
+	out := filtered(n, a)
 	switch {
 	case !a.isCausal:
 	case a.bias != nil || out != nil && a.filter < lowest(dt)/2:
@@ -55,6 +51,15 @@ func scoreMask(n *lift.Node, a *attention) *ir.Value {
 		return a.bias
 	}
 	return n.Add(out, a.bias)
+}
+
+// filtered are the terms that the mask adds to the scores, nil for none.
+func filtered(n *lift.Node, a *attention) *ir.Value {
+	if a.mask == nil {
+		return nil
+	}
+	dt, keep := a.q.Type.DType, keysThatCount(n, a)
+	return n.Call("where", []*ir.Value{keep, n.Scalar(dt, 0), n.Scalar(dt, max(a.filter, lowest(dt)))})
 }
 
 // sizeOf is the size of an axis as a scalar.
@@ -92,7 +97,9 @@ func keysThatCount(n *lift.Node, a *attention) *ir.Value {
 	}
 	q := a.q.Type.Shape
 	want := []shape.Dim{q.Dim(0), q.Dim(q.Rank() - 2), shape.Unknown}
-	if past := a.pastK; past == nil {
+	if past := a.pastK; a.buffered {
+		// The mask ends with the last key, the buffer has room for more.
+	} else if past == nil {
 		want[2] = a.k.Type.Shape.Dim(a.keyAxis())
 	} else if known, ok := a.k.Type.Shape.Dim(a.keyAxis()).Size(); ok && past.Type.Shape != nil && past.Type.Shape.Rank() == 4 {
 		if before, ok := past.Type.Shape.Dim(2).Size(); ok {
@@ -111,6 +118,9 @@ func keysThatCount(n *lift.Node, a *attention) *ir.Value {
 		}
 	}
 	counts := n.WithNumber("greater", a.mask, 0, a.mask.Type.DType)
+	if a.anyCounts {
+		counts = n.Call("not", []*ir.Value{n.WithNumber("equal", a.mask, 0, a.mask.Type.DType)})
+	}
 	return n.Call("unsqueeze", []*ir.Value{counts, n.Ints(axes)})
 }
 
