@@ -2,7 +2,10 @@ package op
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/elementwise"
@@ -157,9 +160,10 @@ type cellFunction struct {
 	params int
 }
 
-// cellFunctions are the functions of recurrent cells by their names in models.
+// cellFunctions are the functions of recurrent cells by their names in models,
+// which programs write in capitals and in small letters.
 var cellFunctions = func() map[string]cellFunction {
-	funcs := map[string]cellFunction{"ScaledTanh": {Activation{"scaled_tanh", 1, 1}, 2}}
+	funcs := map[string]cellFunction{"scaledtanh": {Activation{"scaled_tanh", 1, 1}, 2}}
 	for _, f := range elementwise.Functions() {
 		if f.Cell == "" {
 			continue
@@ -168,7 +172,7 @@ var cellFunctions = func() map[string]cellFunction {
 		for i, p := range f.Params {
 			*[]*float64{&c.Alpha, &c.Beta}[i] = p.Default
 		}
-		funcs[f.Cell] = c
+		funcs[strings.ToLower(f.Cell)] = c
 	}
 	return funcs
 }()
@@ -195,9 +199,9 @@ func (s *Sig) Activations() ([]Activation, error) {
 	betas, _ := s.attr("activation_beta").([]float64)
 	out := make([]Activation, len(names))
 	for i, name := range names {
-		f, ok := cellFunctions[name]
+		f, ok := cellFunctions[strings.ToLower(name)]
 		if !ok {
-			return nil, fmt.Errorf("activations: got %q, want names of supported functions: %w", name, ErrUnsupported)
+			return nil, fmt.Errorf("activations: got %q, want one of %s: %w", name, strings.Join(slices.Sorted(maps.Keys(cellFunctions)), ", "), ErrUnsupported)
 		}
 		if f.params > 0 && len(alphas) > 0 {
 			f.Alpha, alphas = alphas[0], alphas[1:]

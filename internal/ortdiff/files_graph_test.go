@@ -76,6 +76,9 @@ var graphFiles = append(versions(), []oddFile{
 	{name: "one name in both branches", text: "opset 18\n" + branches("e = Relu(x)\noutput e f32\n") + ifC, inputs: []*value{xInput(), boolean("c")}},
 	{name: "a branch that returns a value from around it", text: "opset 18\n" + branches("output x f32\n") + ifC, inputs: []*value{xInput(), boolean("c")}, outcome: onlyTenure},
 	{name: "a branch with its own initializer of a name", text: "opset 18\ninit b f32[1] 5\n" + branches("init b f32[1] 7\nt = Add(x, b)\noutput t f32\n") + ifC, inputs: []*value{xInput(), boolean("c")}},
+	{name: "a branch whose initializer is also its input", text: "ir 3\nopset 9\n" + branches("input b f32[1]\ninit b f32[1] 7\nt = Add(x, b)\noutput t f32\n") + ifC, inputs: []*value{xInput(), boolean("c")}},
+	{name: "a loop whose initializer is also an input of its body", text: "opset 13\ngraph body\ninput i i64[]\ninput on bool[]\ninput a f32\ninput b f32[1]\ninit b f32[1] 7\nc = Add(a, b)\non2 = Identity(on)\noutput on2 bool[]\noutput c f32\nend\n" +
+		"input x f32[1,3]\ninit m i64[] 2\ninit yes bool[] 1\ny = Loop(m, yes, x) {body = body}\noutput y f32\n"},
 	{name: "a branch with its own value of a name", text: "opset 18\na = Relu(x)\n" + branches("a = Neg(x)\noutput a f32\n") + ifC, inputs: []*value{xInput(), boolean("c")}, outcome: onlyTenure},
 	{name: "a branch that reads a later value", text: "opset 18\n" + branches("t = Relu(q)\noutput t f32\n") + ifC + "q = Neg(x)\n", inputs: []*value{xInput(), boolean("c")}},
 	{name: "branches of other ranks", text: "opset 18\n" + branches("t = Squeeze(x)\noutput t f32\n") + ifC, inputs: []*value{xInput(), boolean("c")}},

@@ -29,6 +29,11 @@ var nodeFiles = []oddFile{
 	{name: "an absent bias", text: ofImage("18", weightW+"y = Conv(x, w, _)"), inputs: image()},
 	{name: "an empty region and scales", text: ofImage("18", "init r f32[0]\ninit s i64[4] 1 1 8 8\ny = Resize(x, r, r, s)"), inputs: image()},
 	{name: "an absent operand that is needed", text: ofNode("18", "y = Add(x, _)"), outcome: refusedBoth, words: "operand 1 is absent, want a value"},
+	{name: "functions of a cell in small letters", text: "opset 18\ninput x f32[2,1,1]\ninit w f32[1,4,1] 1 2 3 4\ninit r f32[1,4,1] 1 2 3 4\n" +
+		"y = LSTM(x, w, r) {hidden_size = 1, activations = [\"sigmoid\", \"TANH\", \"tanh\"]}\noutput y f32\n", inputs: []*value{single("x", []int{2, 1, 1}, 0.5, -0.5)}},
+	{name: "a function that no cell has", text: "opset 18\ninput x f32[2,1,1]\ninit w f32[1,4,1] 1 2 3 4\ninit r f32[1,4,1] 1 2 3 4\n" +
+		"y = LSTM(x, w, r) {hidden_size = 1, activations = [\"Sigmoid\", \"Gelu\", \"Tanh\"]}\noutput y f32\n", inputs: []*value{single("x", []int{2, 1, 1}, 0.5, -0.5)}, outcome: refusedBoth,
+		words: `activations: got "Gelu", want one of affine, elu,`},
 	{name: "too many operands", text: ofNode("18", "y = Relu(x, x)"), outcome: refusedBoth, words: "got 2 operands, want 1"},
 	{name: "an absent operand too many", text: ofNode("18", "y = Relu(x, _)"), outcome: onlyTenure},
 	{name: "absent outputs", text: ofImage("18", "y, _ = MaxPool(x) {kernel_shape = [2,2]}"), inputs: image()},

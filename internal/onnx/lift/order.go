@@ -13,6 +13,10 @@ import (
 // The format wants files sorted, but not all programs that write them do it.
 // Nodes that are in order stay where they are; in front of any other come the
 // nodes that it needs. Nodes that need each other are an error that names them.
+//
+// Order also removes the inputs of nested graphs that have an initializer: by
+// the format all initializers were inputs before IR version 4, and the operands
+// of a node meet the others.
 func Order(m *wire.Model) error {
 	if err := orderGraph(m.Graph, nil); err != nil {
 		return err
@@ -22,7 +26,7 @@ func Order(m *wire.Model) error {
 		err := orderNodes(f.Nodes, &names{known: set(f.Inputs)})
 		for j := range f.Defaults {
 			if g, ok := f.Defaults[j].Value.(*wire.Graph); ok && err == nil {
-				err = orderGraph(g, nil)
+				err = orderNested(g, nil)
 			}
 		}
 		if err != nil {
@@ -90,6 +94,19 @@ func eachGraph(p *wire.Node, f func(*wire.Graph)) {
 	}
 }
 
+// orderNested sorts the nodes of a graph in an attribute.
+func orderNested(g *wire.Graph, around *names) error {
+	isWeight := map[string]bool{}
+	for i := range g.Initializers {
+		isWeight[g.Initializers[i].Name] = true
+	}
+	for i := range g.Sparse {
+		isWeight[g.Sparse[i].Values.Name] = true
+	}
+	g.Inputs = slices.DeleteFunc(g.Inputs, func(v wire.Value) bool { return isWeight[v.Name] })
+	return orderGraph(g, around)
+}
+
 func orderGraph(g *wire.Graph, around *names) error {
 	return orderNodes(g.Nodes, namesOf(g, around))
 }
@@ -118,7 +135,7 @@ func orderNodes(nodes []wire.Node, in *names) error {
 	for i := range nodes {
 		eachGraph(&nodes[i], func(g *wire.Graph) {
 			if err == nil {
-				err = orderGraph(g, in)
+				err = orderNested(g, in)
 			}
 		})
 	}
