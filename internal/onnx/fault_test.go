@@ -333,16 +333,59 @@ func FuzzReadTensor(f *testing.F) {
 	})
 }
 
+// What is too much for a file, or no model at all, is refused in words.
+func TestLargeAndOtherFiles(t *testing.T) {
+	attrs := make([]wire.Attribute, 300)
+	for i := range attrs {
+		attrs[i] = wire.Attribute{Name: fmt.Sprint("a", i), Value: int64(i)}
+	}
+	node := func(n wire.Node) []byte {
+		m := callOf(n.OpType)
+		m.Graph.Nodes = []wire.Node{n}
+		return wiretest.EncodeModel(m)
+	}
+	texts := func(name string) string {
+		return fmt.Sprintf("init %s string[4000] %q %s\n", name, strings.Repeat("x", 3000), strings.Repeat(`"" `, 3999))
+	}
+	whole := faultModel(t)
+	for _, tc := range []struct {
+		name string
+		data []byte
+		want string
+	}{
+		{"attributes", node(wire.Node{OpType: "Relu", Inputs: []string{"x"}, Outputs: []string{"y"}, Attrs: attrs}), `Relu: got 300 attributes, want at most 256 ("Relu#0")`},
+		{"no outputs", node(wire.Node{OpType: "Relu", Inputs: []string{"x"}}), `node "Relu#0": got no outputs, want one or more`},
+		{"deep functions", deepFunctions(100), "functions call each other deeper than 64: f::F"},
+		{"doubling functions", doublingFunctions(40), "the functions of the model expand to more than "},
+		{"a long sequence", node(wire.Node{OpType: "SequenceConstruct", Inputs: slices.Repeat([]string{"x"}, 5000), Outputs: []string{"y"}}), "a sequence of more than 4096 values"},
+		{"strings", wiretest.ModelText(t, "opset 19\ninput x f32[2]\n"+texts("a")+texts("b")+"y = Equal(a, b)\noutput y bool\n"), "the strings and functions of the model expand to more than "},
+		{"sequences", wiretest.ModelText(t, growingSequences()), "the sequences and functions of the model expand to more than "},
+		{"an empty model", []byte{8, 8}, "got no graph: this is no ONNX model"},
+		{"half a model", whole[:len(whole)/2], " bytes, want all of them: the file ends early, as after a download that was cut off"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if err := parseAny(t, tc.data); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
 // Sequences do not grow a small file beyond all memory.
 func TestSequencesStaySmall(t *testing.T) {
+	_, err := Parse(wiretest.ModelText(t, growingSequences()), "", Options{})
+	if !errors.Is(err, op.ErrUnsupported) || !strings.Contains(err.Error(), "sequences and functions") {
+		t.Errorf("got %v, want an error about what sequences expand to", err)
+	}
+}
+
+// growingSequences is a model of many sequences of many values.
+func growingSequences() string {
 	var text strings.Builder
 	text.WriteString("opset 12\ninput x f32[4096]\ns0 = SplitToSequence(x)\n")
 	for i := range 200 {
 		fmt.Fprintf(&text, "s%d = SequenceErase(s%d)\n", i+1, i)
 	}
 	text.WriteString("n = SequenceLength(s200)\noutput n i64[]\n")
-	_, err := Parse(wiretest.ModelText(t, text.String()), "", Options{})
-	if !errors.Is(err, op.ErrUnsupported) || !strings.Contains(err.Error(), "sequences and functions") {
-		t.Errorf("got %v, want an error about what sequences expand to", err)
-	}
+	return text.String()
 }

@@ -37,12 +37,25 @@ func (e *UnsupportedError) Error() string {
 	for i, it := range e.Items {
 		items[i] = it.String()
 	}
-	return "not supported: " + strings.Join(items, "; ") + ". " + advice
+	return "not supported: " + strings.Join(items, "; ") + ". " + e.advice()
 }
 
-// advice says what can be done with a model of which not everything is
-// supported.
-const advice = "A program can bring operators (WithOperators), and choose outputs that need none of these nodes (WithOutputs)"
+// advice says what can be done with the model.
+func (e *UnsupportedError) advice() string {
+	const always = "A program can bring operators (WithOperators), and choose outputs that need none of these nodes (WithOutputs)"
+	for _, special := range []struct{ words, advice string }{
+		{"the operator exists ", "onnx.version_converter converts many models to another opset. "},
+		{"unknown rank", "Ranks and sizes are known if inputs declare shapes and constants are folded, as by ONNX Simplifier. "},
+		{"known at load", "Ranks and sizes are known if inputs declare shapes and constants are folded, as by ONNX Simplifier. "},
+	} {
+		for _, it := range e.Items {
+			if strings.Contains(it.Reason, special.words) {
+				return special.advice + always
+			}
+		}
+	}
+	return always
+}
 
 // Unwrap makes errors.Is find op.ErrUnsupported.
 func (e *UnsupportedError) Unwrap() error { return op.ErrUnsupported }

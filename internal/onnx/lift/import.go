@@ -252,10 +252,7 @@ func (s *Scope) initializers(g *wire.Graph) error {
 			nameless++
 			return nil
 		}
-		if old := s.Values[name]; old != nil {
-			if old.init == nil {
-				return wire.Corruptf("%s %q: got the name of an input", kind, name)
-			}
+		if old := s.Values[name]; old != nil && old.init != nil {
 			if x, y := old.init.typ(), init.typ(); x != y {
 				return wire.Corruptf("%s %q: got %s after one of %s of that name, want one", kind, name, y, x)
 			}
