@@ -20,6 +20,10 @@ var linearOps = []*Def{
 		Name: "det", ONNX: "Det", Doc: "computes the determinants of the square matrices in the last two axes",
 		MinArgs: 1, MaxArgs: 1, Infer: inferDet, Alias: Fresh(),
 	},
+	{
+		Name: "inverse", Doc: "computes the inverses of the square matrices in the last two axes; of one that has none, elements are infinite or NaN",
+		MinArgs: 1, MaxArgs: 1, Infer: inferInverse, Alias: SameAs(0),
+	},
 }
 
 func inferMatMul(s *Sig) error {
@@ -176,21 +180,47 @@ func (s *Sig) wantSpread(arg int, to *shape.Shape) error {
 	return nil
 }
 
-func inferDet(s *Sig) error {
+// squares are the sizes of operand 0, whose last two axes are square matrices;
+// nil where its rank is not known.
+func (s *Sig) squares() ([]shape.Dim, error) {
 	if err := s.want(0, floats); err != nil {
-		return err
+		return nil, err
 	}
 	if err := s.wantRank(0, 2, -1); err != nil {
-		return err
+		return nil, err
 	}
 	x := s.Args[0]
 	if x.Shape == nil {
-		return s.giveAny(0, x.DType)
+		return nil, nil
 	}
 	dims := x.Shape.Dims()
 	n := len(dims) - 2
-	if _, ok := unify(dims[n], dims[n+1]); !ok {
-		return badShape("got %s, want square matrices", x)
+	d, ok := unify(dims[n], dims[n+1])
+	if !ok {
+		return nil, badShape("got %s, want square matrices", x)
 	}
-	return s.give(0, x.DType, dims[:n]...)
+	dims[n], dims[n+1] = d, d
+	return dims, nil
+}
+
+func inferDet(s *Sig) error {
+	dims, err := s.squares()
+	if err != nil {
+		return err
+	}
+	if dims == nil {
+		return s.giveAny(0, s.Args[0].DType)
+	}
+	return s.give(0, s.Args[0].DType, dims[:len(dims)-2]...)
+}
+
+func inferInverse(s *Sig) error {
+	dims, err := s.squares()
+	if err != nil {
+		return err
+	}
+	if dims == nil {
+		return s.giveAny(0, s.Args[0].DType)
+	}
+	return s.give(0, s.Args[0].DType, dims...)
 }

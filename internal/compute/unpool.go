@@ -15,6 +15,7 @@ var _ = register(map[string]binder{
 	"max_unpool":       oneFloatType(bindMaxUnpool),
 	"col2im":           bindCol2Im,
 	"det":              oneFloatType(bindDet),
+	"inverse":          oneFloatType(bindInverse),
 	"reverse_sequence": bindReverse,
 	"affine_grid":      oneFloatType(bindAffineGrid),
 })
@@ -139,6 +140,41 @@ func (k *det[T]) Tile(t *Task, tile int, scratch []byte) {
 	lo, hi := k.matrices.of(tile)
 	for i := lo; i < hi; i++ {
 		out[T](t.Call, 0)[i] = gemm.Det(k.n, in[T](t.Call, 0)[i*k.n*k.n:], view[float64](scratch[:k.n*k.n*8]))
+	}
+}
+
+func bindInverse(c *op.Call) (Kernel, error) {
+	bind, ok := floatOf(c.In[0].DType, newInverse[float32], newInverse[float64])
+	if !ok {
+		return nil, unsupported(c)
+	}
+	return bind(), nil
+}
+
+// inverse computes the inverses of matrices of n rows.
+type inverse[T kernel.Float] struct {
+	n        int
+	matrices groups
+}
+
+func newInverse[T kernel.Float]() Kernel { return &inverse[T]{} }
+
+func (k *inverse[T]) Refill(t *Task) error {
+	sizes := t.Call.In[0].Shape.Sizes()
+	k.n = sizes[len(sizes)-1]
+	if k.n > 1<<13 {
+		return unsupported(t.Call) // the scratch has its square, twice
+	}
+	k.matrices = groupsOf(product(sizes[:len(sizes)-2]), max(8, 2*k.n*k.n*k.n))
+	t.Tiles, t.Scratch = k.matrices.tiles(), 2*k.n*k.n*8
+	return nil
+}
+
+func (k *inverse[T]) Tile(t *Task, tile int, scratch []byte) {
+	lo, hi := k.matrices.of(tile)
+	size := k.n * k.n
+	for i := lo; i < hi; i++ {
+		gemm.Inverse(k.n, out[T](t.Call, 0)[i*size:], in[T](t.Call, 0)[i*size:], view[float64](scratch[:2*size*8]))
 	}
 }
 

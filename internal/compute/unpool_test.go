@@ -36,6 +36,14 @@ func TestCol2Im(t *testing.T) {
 	}
 }
 
+func TestInverse(t *testing.T) {
+	for _, dt := range floatTypes {
+		x := fromFloats(dt, []float64{0, 2, 4, 0, 1, 1, 0, 2}, 2, 2, 2)
+		expect(t, "batch", eval(t, "inverse", nil, x), []int{2, 2, 2}, []float64{0, 0.25, 0.5, 0, 1, -0.5, 0, 0.5}, 0)
+	}
+	expect(t, "empty", eval(t, "inverse", nil, arg([]float32{}, 3, 0, 0)), []int{3, 0, 0}, []float64{}, 0)
+}
+
 func TestDet(t *testing.T) {
 	for _, dt := range floatTypes {
 		x := fromFloats(dt, []float64{0, 2, 1, 3, 1, 2, 2, 4}, 2, 2, 2)

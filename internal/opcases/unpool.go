@@ -19,6 +19,7 @@ func unpoolCases() map[string][]optest.Case {
 			{Args: args{num(f16, 1, 8, 2), list(1, 2, 3), list(1, 2, 2)}}, {Args: args{num(f32, 40, 4, 1600), list(41, 41), list(2, 2)}},
 		},
 		"det":              {{Args: args{num(f32, 2, 3, 3)}}, {Args: args{num(f64, 4, 4)}}, {Args: args{num(f16, 3, 1, 2, 2)}}, {Args: args{num(f32, 2000, 5, 5)}}},
+		"inverse":          {{Args: args{num(f32, 2, 3, 3)}}, {Args: args{num(f64, 4, 4)}}, {Args: args{num(f16, 3, 1, 2, 2)}}, {Args: args{num(f32, 2000, 5, 5)}}},
 		"reverse_sequence": {{Args: args{num(i32, 4, 3, 2), list(0, 2, 4)}}, {Args: args{num(boo, 2, 5), list(5, 3)}, Attrs: attr("batch_axis", 0, "time_axis", 1)}, {Args: args{num(f16, 3, 2, large), list(3, 2)}}},
 		"cum_prod": {
 			cumCase[float32](true, num(f32, 3, 4), 1), cumCase[int32](true, num(i32, 3, 4), -2, "exclusive", 1, "reverse", 1), {Args: args{num(f16, 3, 4), one(0)}},

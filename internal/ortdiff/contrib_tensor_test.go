@@ -20,6 +20,18 @@ func contribTensors(ms func(string, tolerance, func(*drawer)), sums tolerance) {
 		d.in(dtype.I16, a...)
 		d.in(dtype.I16, b...)
 	})
+	ms("Inverse", tolerance{64, 512, 0, "sums in another order, in single precision there"}, func(d *drawer) {
+		n, dt := d.between(1, 5), pick(d, dtype.F32, dtype.F64, dtype.F16)
+		dims := append(full(d.dims(0, 2)), n, n)
+		list := make([]float64, elements(dims))
+		for i := range list {
+			list[i] = d.NormFloat64()
+			if at := i % (n * n); at/n == at%n {
+				list[i] += float64(4 * n) // far from singular
+			}
+		}
+		d.with(dt, dims, encodeFloats(dt, list...))
+	})
 	ms("SampleOp", tolerance{}, func(d *drawer) { d.in(dtype.F32, d.dims(0, 3)...) })
 	ms("UnfoldTensor", tolerance{}, func(d *drawer) {
 		dims := full(d.dims(1, 4))

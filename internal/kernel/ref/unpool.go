@@ -50,6 +50,25 @@ func Det(n int, x []float64) float64 {
 	return sum
 }
 
+// Inverse is an inverse by the determinants of the matrices without a row and a
+// column.
+func Inverse(n int, x []float64) []float64 {
+	out, det := make([]float64, n*n), Det(n, x)
+	for i := range n {
+		for j := range n {
+			var rest []float64
+			for at, v := range x {
+				if at/n != i && at%n != j {
+					rest = append(rest, v)
+				}
+			}
+			sign := float64(1 - 2*((i+j)%2))
+			out[j*n+i] = sign * Det(n-1, rest) / det
+		}
+	}
+	return out
+}
+
 // Reverse turns round the first elements of each sequence of x [time, batch,
 // inner], or [batch, time, inner].
 func Reverse[T any](x []T, time, batch, inner int, lengths []int64, batchFirst bool) []T {

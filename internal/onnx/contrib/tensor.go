@@ -12,6 +12,7 @@ import (
 // tensorTable has operators that ONNX did not have, or had otherwise.
 var tensorTable = map[string]lift.Operator{
 	"GridSample":      lift.Lifted(1, standard.LiftGridSample),
+	"Inverse":         lift.Lifted(1, liftInverse),
 	"MatMulInteger16": lift.Lifted(1, liftMatMulInteger16),
 	"SampleOp":        lift.Lifted(1, liftIdentity),
 	"UnfoldTensor":    lift.Lifted(1, liftUnfold),
@@ -22,6 +23,13 @@ func liftIdentity(n *lift.Node) {
 	n.NoMoreAttrs()
 	if n.Operands(1, 1) {
 		n.Finish("identity", n.Args)
+	}
+}
+
+func liftInverse(n *lift.Node) {
+	n.NoMoreAttrs()
+	if n.Operands(1, 1) {
+		n.Finish("inverse", n.Args)
 	}
 }
 
