@@ -56,6 +56,7 @@ type Rule struct {
 type Alias struct {
 	declared bool
 	rules    []Rule
+	start    func(s *Sig, arg int) (bytes int, ok bool)
 }
 
 // Fresh declares that every result lies in bytes of its own.
@@ -77,6 +78,21 @@ func SameAs(args ...int) Alias {
 func ViewOf(arg int) Alias {
 	return Alias{declared: true, rules: []Rule{{Arg: arg, Kind: View}}}
 }
+
+// OfParts returns rules of an operator that puts its operands together: a says
+// how its results may overwrite operands or be views of them, and start where
+// the bytes of an operand are in result 0, in one piece, at an offset in bytes.
+// It is false where this call does not put them into one piece. The parts of a
+// call do not overlap each other. An operand may be computed where it is a part
+// of the result; the kernel leaves it as it is there.
+func (a Alias) OfParts(start func(s *Sig, arg int) (bytes int, ok bool)) Alias {
+	a.declared, a.start = true, start
+	return a
+}
+
+// HasParts reports whether the operator puts its operands together, as
+// [Alias.OfParts] declares.
+func (a Alias) HasParts() bool { return a.start != nil }
 
 // Declared reports whether the operator said anything about aliasing.
 func (a Alias) Declared() bool { return a.declared }
@@ -113,6 +129,19 @@ func (s *Sig) AliasOf(arg, result int) (kind AliasKind, offsetBytes int) {
 		}
 	}
 	return 0, 0
+}
+
+// PartOf returns where the operand's bytes are in result 0, false where they
+// are not in it in one piece, or where the result is a view: see
+// [Alias.OfParts].
+func (s *Sig) PartOf(arg int) (offsetBytes int, ok bool) {
+	if s.Def.Alias.start == nil || !s.Has(arg) || !s.IsStatic() {
+		return 0, false
+	}
+	if of, _ := s.ViewOf(0); of >= 0 {
+		return 0, false
+	}
+	return s.Def.Alias.start(s, arg)
 }
 
 // Permutes reports whether the kernel of this call puts the operand's elements

@@ -7,7 +7,7 @@ import (
 
 // Format is the version of the plan document that this package writes, and the
 // only one that it reads.
-const Format = 3
+const Format = 4
 
 // ErrDocument is the kind of every error about a plan document that is
 // malformed or contradicts itself.
@@ -33,12 +33,13 @@ const (
 	AliasSame       AliasKind = "same"       // element k of the result replaces element k of the operand
 	AliasAccumulate AliasKind = "accumulate" // the result is the operand with something added
 	AliasUpdate     AliasKind = "update"     // a region of the operand is written
+	AliasPart       AliasKind = "part"       // the operand lies where it is a part of the result, and is not copied
 )
 
 // Plan is the document that a run is executed from. The field names of its JSON
 // form are part of the format.
 type Plan struct {
-	Format           int          `json:"format"`             // 3
+	Format           int          `json:"format"`             // 4
 	Model            string       `json:"model"`              // hash of the program's text
 	Shapes           []Shape      `json:"shapes"`             // types of the graph's inputs
 	ArenaBytes       int64        `json:"arena_bytes"`        // graph inputs and outputs, at most excluded
@@ -100,7 +101,8 @@ type Value struct {
 	Arg    int    `json:"arg"` // index of the graph input or output for those spaces, else 0
 }
 
-// InPlace is a result that lives in the bytes of an operand.
+// InPlace is a result that lives in the bytes of an operand, or, as AliasPart,
+// an operand that lives in the bytes of a result that is made of several.
 type InPlace struct {
 	Call    int       `json:"call"`
 	Operand int       `json:"operand"` // index among the call's operands
@@ -111,8 +113,9 @@ type InPlace struct {
 	Bytes   int64     `json:"bytes"` // that needed no place of their own
 }
 
-// Declined is an operand whose bytes the operator could have taken, and the
-// reason why it did not.
+// Declined is an operand whose bytes the operator could have taken, or that
+// could have been computed as a part of the result, and the reason why it was
+// not so.
 type Declined struct {
 	Call    int    `json:"call"`
 	Op      string `json:"op"`

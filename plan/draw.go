@@ -68,7 +68,7 @@ func (p *Plan) drawing() []byte {
 	c.plot = min(max(len(p.Steps)*stepWidth, widthAtLeast), widthAtMost)
 	for _, x := range p.InPlace {
 		c.kind[x.Value], c.of[x.Value] = "same", x.Of
-		if x.Kind == AliasView {
+		if x.Kind == AliasView || x.Kind == AliasPart {
 			c.kind[x.Value] = "view"
 		}
 	}

@@ -18,8 +18,8 @@ import (
 func TestReadJSONRejects(t *testing.T) {
 	text := string(written(t, fixture(t, "residual").WriteJSON))
 	for _, test := range []struct{ name, old, new, want string }{
-		{"another format", `"format": 3`, `"format": 4, "novelty": true`, "format: got 4, want 3"},
-		{"no format", `"format": 3,`, ``, `document: got no field "format", want it`},
+		{"another format", `"format": 4`, `"format": 5, "novelty": true`, "format: got 5, want 4"},
+		{"no format", `"format": 4,`, ``, `document: got no field "format", want it`},
 		{"unknown field", `"threads": 4`, `"threads": 4, "colour": "red"`, `document: got field "colour", want one of`},
 		{"unknown field of a value", `"id": 0,`, `"id": 0, "alias": 3,`, `values[0]: got field "alias", want one of`},
 		{"field in another case", `"model"`, `"Model"`, `document: got field "Model", want one of`},
@@ -75,7 +75,7 @@ func TestReadJSONRejects(t *testing.T) {
 
 func TestReadJSONPassesOnReadErrors(t *testing.T) {
 	lost := errors.New("connection lost")
-	_, err := plan.ReadJSON(io.MultiReader(strings.NewReader(`{"format": 3,`), iotest.ErrReader(lost)))
+	_, err := plan.ReadJSON(io.MultiReader(strings.NewReader(`{"format": 4,`), iotest.ErrReader(lost)))
 	if !errors.Is(err, lost) || errors.Is(err, plan.ErrDocument) {
 		t.Errorf("got %v, want %v alone", err, lost)
 	}

@@ -95,6 +95,7 @@ func (k *concatenated) Refill(t *Task) error {
 	for i := range c.In {
 		n := c.In[i].Shape.Size(axis)
 		m := k.next()
+		m.part, m.isPart = c.PartOf(i)
 		m.in, m.view, m.bytes = i, viewStart(c, i, 0), elements(&c.In[i])*c.In[i].DType.Size()
 		m.copy.PrepareInsert(c.Out[0].DType.Size(), sizes, axis, start, n)
 		start += n

@@ -90,15 +90,21 @@ type mover struct {
 	copy    move.Copy
 	in, out int
 	bytes   int
-	view    int // where in the operand a view of it starts, in bytes; -1 where the result is none
+	view    int  // where in the operand a view of it starts, in bytes; -1 where the result is none
+	isPart  bool // the operand is one piece of the result
+	part    int  // where it starts in the result, in bytes
 }
 
 // tile runs one tile of the copy. A view that lies in its operand has nothing
 // to do, and must not do it: a copy onto the same bytes is a write, and the
-// bytes may be those of a mapped file.
+// bytes may be those of a mapped file. Nor has an operand that lies where it is
+// in the result.
 func (m *mover) tile(t *Task, tile int) {
 	dst, src := t.Call.Out[m.out].Data, t.Call.In[m.in].Data
 	if m.view >= 0 && unsafe.SliceData(dst) == unsafe.SliceData(src[m.view:]) {
+		return
+	}
+	if m.isPart && unsafe.SliceData(dst[m.part:]) == unsafe.SliceData(src) {
 		return
 	}
 	m.copy.Tile(t.variant, tile, dst, src)

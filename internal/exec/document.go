@@ -56,7 +56,7 @@ func (l *lowering) document(problem *plan.Problem, e *Executable, o Options) *pl
 		Threads:         max(o.Threads, 1),
 		MaxConcurrent:   max(o.MaxConcurrent, 1),
 		Unpromised:      l.unpromised(),
-		LowerBoundBytes: problem.LowerBound().Bytes,
+		LowerBoundBytes: mostLive(problem),
 		InPlace:         slices.Clone(l.inPlace),
 		Declined:        l.allDeclined(o.Declined),
 		Copies:          l.ordered(o.Copies),
@@ -82,6 +82,14 @@ func (l *lowering) document(problem *plan.Problem, e *Executable, o Options) *pl
 	l.documentValues(d)
 	d.Peak = peakOf(d)
 	return d
+}
+
+// mostLive returns the most bytes of the arena that live at one time.
+func mostLive(p *plan.Problem) (most int64) {
+	for _, level := range p.LiveBytes() {
+		most = max(most, level.Bytes)
+	}
+	return most
 }
 
 // allDeclined lists the operands that the passes and the lowering declined to

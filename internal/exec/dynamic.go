@@ -31,7 +31,7 @@ func (l *lowering) placeDynamic(v *ir.Value) {
 	case x.yielded != nil:
 		x.place = place{x.yielded, 0, p.Bytes}
 	default:
-		x.place = l.newStorage(v.Name, p.Bytes)
+		x.place = l.newStorage(v, p.Bytes)
 	}
 }
 

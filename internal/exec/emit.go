@@ -29,7 +29,7 @@ const (
 
 // emit appends the instructions of a block, whose first call has the number k,
 // and returns the number after those of its calls. Views that were placed as
-// views need none.
+// views need none, nor do results whose parts lie in them.
 func (e *Executable) emit(l *lowering, b *ir.Block, k int) (next int) {
 	for _, c := range b.Calls {
 		next = k + 1
@@ -53,7 +53,7 @@ func (e *Executable) emit(l *lowering, b *ir.Block, k int) (next int) {
 			next = e.emit(l, c.Regions[1], next)
 			e.emitYield(k, 1)
 			e.code[end].target = len(e.code)
-		case !l.isPlacedView(k):
+		case !l.isPlacedView(k) && !l.isAssembled(k):
 			e.code = append(e.code, instr{kind: run, call: k})
 		}
 		if len(e.steps[k].freed) > 0 {

@@ -41,6 +41,13 @@ func (l *lowering) collectEnds() {
 	}
 }
 
+// clearEnds drops what collectEnds found.
+func (l *lowering) clearEnds() {
+	for id := range l.values {
+		l.values[id].end = 0
+	}
+}
+
 // becomesResult reports whether a result of c lies in bytes of an operand.
 func (l *lowering) becomesResult(c *ir.Call, operand *ir.Value) bool {
 	from := l.of(operand).place

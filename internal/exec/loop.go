@@ -71,7 +71,9 @@ func (l *lowering) yieldedOrNew(returned, v *ir.Value, n int64) place {
 	if returned != nil && l.of(returned).yielded != nil {
 		return place{l.of(returned).yielded, 0, n}
 	}
-	return l.newStorage(v.Name, n)
+	at := l.newStorage(v, n)
+	at.storage.passed = true
+	return at
 }
 
 // isForeign reports whether a value that a loop carries on in a storage, nil

@@ -23,12 +23,16 @@ type storage struct {
 	kind   space // the same, once it is settled
 	arg    int   // input or output number for those spaces
 	size   int64
-	first  int      // of its pieces, arena only
-	count  int      // of its pieces
-	id     int      // index in the problem, arena only
-	start  int64    // where it begins in the arena, once it is placed
-	weight int32    // its ID, weight only
-	loop   *ir.Call // that carries a value in it
+	first  int       // of its pieces, arena only
+	count  int       // of its pieces
+	id     int       // index in the problem, arena only
+	start  int64     // where it begins in the arena, once it is placed
+	weight int32     // its ID, weight only
+	loop   *ir.Call  // that carries a value in it
+	passed bool      // a branch or a loop returns or carries a value in it
+	output bool      // a result of the program lies in it
+	joined bool      // it has become a part of another one
+	owner  *ir.Value // that takes all of its bytes, of the arena
 }
 
 // lowering turns a final program into a placement problem and its answer into
@@ -39,6 +43,7 @@ type lowering struct {
 	index   *ir.Index
 	sigs    *ir.Signatures
 	defs    []*ir.Value // what calls define, in their order
+	joins   []int       // calls that put operands together
 
 	types    ir.Types
 	known    func(*ir.Value) ([]byte, bool)
@@ -87,6 +92,9 @@ func newLowering(p *ir.Program) *lowering {
 		for v := range c.Defs() {
 			l.defs = append(l.defs, v)
 		}
+		if c.Op.Alias.HasParts() {
+			l.joins = append(l.joins, k)
+		}
 	}
 	return l
 }
@@ -114,8 +122,12 @@ func (l *lowering) lower(types ir.Types, known func(*ir.Value) ([]byte, bool)) e
 			}
 		}
 	}
-	l.placeOutputs()
 	l.collectEnds()
+	if l.placeParts() {
+		l.clearEnds()
+		l.collectEnds()
+	}
+	l.placeOutputs()
 	if l.dynamic > 0 {
 		l.endDynamic(l.program.Body, 0)
 	}
@@ -206,7 +218,7 @@ func (l *lowering) placeResults(k int) error {
 				continue
 			}
 			if to := l.of(c.Results[i]).storage; l.isStatic(c.Results[i]) || to.space == plan.SpaceArena {
-				l.of(y).yielded = to
+				l.of(y).yielded, to.passed = to, true
 			}
 		}
 	}
@@ -238,19 +250,20 @@ func (l *lowering) placeResult(k, r int, v *ir.Value) error {
 	case inPlace && n == 0:
 		// Nothing to save, and no bytes tell two outputs apart that would lie
 		// in them.
-		to.place = l.newStorage(v.Name, n)
+		to.place = l.newStorage(v, n)
 	case inPlace && to.isOutput && !from.isWhole():
 		l.decline(k, arg, "the output needs a buffer of its own, and the operand is a part of one")
-		to.place = l.newStorage(v.Name, n)
+		to.place = l.newStorage(v, n)
 	case inPlace && isForeign(to.carried, from.storage):
 		l.decline(k, arg, "the loop carries another value in its bytes")
-		to.place = l.newStorage(v.Name, n)
+		to.place = l.newStorage(v, n)
 	case arg >= 0:
 		to.place = place{from.storage, from.offset + int64(offset), n}
+		from.storage.output = from.storage.output || to.isOutput
 		l.inPlace = append(l.inPlace, plan.InPlace{Call: k, Operand: arg, Result: r, Value: v.Name,
 			Of: c.Args[arg].Value.Name, Kind: plan.AliasKind(kind.String()), Bytes: n})
 	default:
-		to.place = l.newStorage(v.Name, n)
+		to.place = l.newStorage(v, n)
 	}
 	return nil
 }
@@ -268,7 +281,7 @@ func (p place) isWhole() bool { return p.offset == 0 && p.size == p.storage.size
 
 // overlaps reports whether two places share a byte.
 func (p place) overlaps(q place) bool {
-	return p.storage == q.storage && p.offset < q.offset+q.size && q.offset < p.offset+p.size
+	return p.storage == q.storage && max(p.offset, q.offset) < min(p.offset+p.size, q.offset+q.size)
 }
 
 // alias is the answer of bytesFor, once it was asked.
@@ -323,9 +336,9 @@ func (l *lowering) make(s storage) *storage {
 	return &l.made[len(l.made)-1]
 }
 
-// newStorage returns all of a new storage of the arena.
-func (l *lowering) newStorage(name string, size int64) place {
-	s := l.make(storage{name: name, space: plan.SpaceArena, size: size, id: -1})
+// newStorage returns all of a new storage of the arena, which is made for v.
+func (l *lowering) newStorage(v *ir.Value, size int64) place {
+	s := l.make(storage{name: v.Name, space: plan.SpaceArena, size: size, id: -1, owner: v, output: l.of(v).isOutput})
 	l.storages = append(l.storages, s)
 	return place{s, 0, size}
 }
@@ -364,7 +377,7 @@ func (l *lowering) problem() *plan.Problem {
 func (l *lowering) settle(bases []int64) {
 	for i := range l.made {
 		s := &l.made[i]
-		if s.kind = spaceOf(s.space); s.kind == arenaSpace {
+		if s.kind = spaceOf(s.space); s.kind == arenaSpace && !s.joined {
 			s.start = bases[s.id]
 		}
 	}

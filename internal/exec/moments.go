@@ -58,13 +58,9 @@ func (l *lowering) momentAt(k int) Moment {
 			whole[at.storage] = whole[at.storage] || l.isAll(v)
 		}
 	}
-	for _, v := range l.defs {
-		s := l.of(v).storage
-		if all, lives := whole[s]; lives {
-			m.Values = append(m.Values, v.ID) // the first value of a storage is the one that it was made for
-			m.Exact = m.Exact && all
-			delete(whole, s)
-		}
+	for s, all := range whole {
+		m.Values = append(m.Values, s.owner.ID)
+		m.Exact = m.Exact && all
 	}
 	slices.Sort(m.Values)
 	return m
@@ -79,7 +75,7 @@ func (l *lowering) isAll(v *ir.Value) bool {
 		c := l.calls[k]
 		arg, _, offset := l.bytesFor(k, slices.Index(c.Results, v))
 		if arg < 0 || l.of(c.Args[arg].Value).storage != l.of(v).storage {
-			return true
+			return l.of(v).storage.owner == v
 		}
 		from := l.of(c.Args[arg].Value).place
 		if offset != 0 || from.size != l.of(v).size {
@@ -130,7 +126,7 @@ func (e *Executable) Bytes() (Bytes, error) {
 	if err := l.lower(e.types, ir.Known(e.weights)); err != nil {
 		return Bytes{}, err
 	}
-	b := Bytes{LowerBound: l.problem().LowerBound().Bytes}
+	b := Bytes{LowerBound: mostLive(l.problem())}
 	for _, v := range l.program.Body.Params {
 		b.IO += l.of(v).size
 	}

@@ -21,6 +21,7 @@ type drawer struct {
 	block   *ir.Block
 	visible []*ir.Value
 	inLoop  bool // in a loop
+	parts   bool // calls mostly put values together and take them apart
 	dynamics
 }
 
@@ -197,6 +198,10 @@ func (d *drawer) call(depth int) {
 	x := d.recent()
 	if x.Type.DType != dtype.F32 {
 		d.emit(d.bounds[x], "cast", op.Attrs{attr("to", dtype.F32)}, 1, x)
+		return
+	}
+	if d.parts && !d.one(3) {
+		d.partCall()
 		return
 	}
 	kind := d.n(0, 17)

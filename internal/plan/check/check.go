@@ -94,8 +94,10 @@ type value struct {
 	place place
 	size  int64
 
-	// Set when the value is there: what its bytes are.
+	// Set when the value is there: what its bytes are. Those of several other
+	// values are in parts, in ascending order and without gaps.
 	content content
+	parts   []interval
 
 	start, end plan.Time
 
@@ -216,7 +218,7 @@ func (c *checker) places() *Violation {
 			return c.fault(Place, x, x.place.String(), want.String())
 		}
 		x.content = content{root: v.ID}
-		c.memory.set(x.place, x.content)
+		c.memory.put(x)
 	}
 	for _, v := range c.program.Weights {
 		x := c.of(v)
@@ -292,7 +294,7 @@ func (c *checker) outputs() *Violation {
 		if x.place != own && !returned {
 			return c.fault(Output, x, fmt.Sprintf("output %d in %s", i, x.place), fmt.Sprintf("%s, or all bytes of a donated input", own))
 		}
-		if bad, actual, found := c.memory.differ(x.place, x.content); found {
+		if bad, actual, found := c.memory.lacks(x.place, x); found {
 			return c.holds(Output, x, bad, actual)
 		}
 		for j, other := range results[:i] {
@@ -316,8 +318,18 @@ func (c *checker) holds(rule Rule, x *value, bad place, actual content) *Violati
 	if actual.root != 0 {
 		got = fmt.Sprintf("%s from its byte %d", c.values[actual.root].Value, actual.offset)
 	}
-	want := x.content.at(bad.lo - x.place.lo)
+	want := x.contentAt(bad.lo - x.place.lo)
 	return c.fault(rule, x, got, fmt.Sprintf("%s from its byte %d", c.values[want.root].Value, want.offset)).in(bad)
+}
+
+// contentAt returns the content of byte n of the value.
+func (x *value) contentAt(n int64) content {
+	for _, part := range x.parts {
+		if n < part.hi {
+			return part.content.at(n - part.lo)
+		}
+	}
+	return x.content.at(n)
 }
 
 func overlap(a, b place) bool {

@@ -38,6 +38,16 @@ func (c *checker) inPlace() *Violation {
 			}
 			list = list[1:]
 		}
+		for i := range call.Args {
+			if !call.Op.Alias.HasParts() || !c.isPartInPlace(k, i) {
+				continue
+			}
+			if len(list) == 0 || list[0].Call != k || list[0].Operand != i || list[0].Kind != plan.AliasPart {
+				c.step = c.stepOf[k]
+				return c.fault(Claim, c.of(call.Args[i].Value), "no entry in its place in the list of results in place", "one: it lies where it is a part of the result")
+			}
+			list = list[1:]
+		}
 	}
 	if len(list) > 0 {
 		c.step = -1
@@ -112,7 +122,11 @@ func (c *checker) couldTake(k, operand int) bool {
 			return true
 		}
 	}
-	return false
+	if call.Results[0] == nil {
+		return false
+	}
+	_, part := c.partAt(k, operand, c.of(call.Results[0]).place)
+	return part && !c.isPartInPlace(k, operand)
 }
 
 // copies proves that each entry of the list of copies, in the program's order,
@@ -152,6 +166,9 @@ func (c *checker) claim(p *plan.InPlace) *Violation {
 		return c.fault(Claim, nil, fmt.Sprintf("operand %d and result %d", p.Operand, p.Result), "those of the call")
 	}
 	x, y := c.of(call.Results[p.Result]), c.of(call.Args[p.Operand].Value)
+	if p.Kind == plan.AliasPart {
+		return c.claimPart(p, x, y)
+	}
 	if p.Value != x.Name || p.Of != y.Name || p.Bytes != x.size {
 		return c.fault(Claim, x, fmt.Sprintf("%q in %q, %d bytes", p.Value, p.Of, p.Bytes), fmt.Sprintf("%q in %q, %d bytes", x.Name, y.Name, x.size))
 	}
@@ -161,6 +178,17 @@ func (c *checker) claim(p *plan.InPlace) *Violation {
 	}
 	if kind == 0 || x.place.space != y.place.space || x.place.lo != y.place.lo+int64(offset) {
 		return c.fault(Claim, x, fmt.Sprintf("%s in %s", x, x.place), fmt.Sprintf("it %d bytes into %s, in %s", offset, y, y.place))
+	}
+	return nil
+}
+
+// claimPart proves that an entry for an operand that lies in the result is true.
+func (c *checker) claimPart(p *plan.InPlace, x, y *value) *Violation {
+	if p.Value != x.Name || p.Of != y.Name || p.Bytes != y.size {
+		return c.fault(Claim, x, fmt.Sprintf("%q with the part %q, %d bytes", p.Value, p.Of, p.Bytes), fmt.Sprintf("%q with %q, %d bytes", x.Name, y.Name, y.size))
+	}
+	if p.Result != 0 || !c.isPartInPlace(p.Call, p.Operand) {
+		return c.fault(Claim, x, fmt.Sprintf("operand %d (%s, %s) as a part of it", p.Operand, y, y.place), "one that lies where it is in the result")
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ type content struct {
 // at returns the content n bytes further on.
 func (c content) at(n int64) content { return content{c.root, c.offset + n} }
 
-// interval is the content of the bytes [lo, hi) of a space.
+// interval is the content of the bytes [lo, hi) of a space, or of a value.
 type interval struct {
 	lo, hi int64
 	content
@@ -151,6 +151,35 @@ func (m contents) set(p place, c content) {
 		return
 	}
 	*to = slices.Replace(list, first, end, written...)
+}
+
+// put makes the bytes of a value's place hold it.
+func (m contents) put(x *value) {
+	if x.parts == nil {
+		m.set(x.place, x.content)
+		return
+	}
+	for _, part := range x.parts {
+		m.set(place{x.place.space, x.place.lo + part.lo, x.place.lo + part.hi}, part.content)
+	}
+}
+
+// lacks returns the first bytes of p that do not hold what x begins with, and
+// their content.
+func (m contents) lacks(p place, x *value) (bad place, actual content, found bool) {
+	if x.parts == nil {
+		return m.differ(p, x.content)
+	}
+	for _, part := range x.parts {
+		at := place{p.space, p.lo + part.lo, min(p.hi, p.lo+part.hi)}
+		if at.lo >= at.hi {
+			break
+		}
+		if bad, actual, found := m.differ(at, part.content); found {
+			return bad, actual, true
+		}
+	}
+	return place{}, content{}, false
 }
 
 // differ returns the first bytes of p that do not hold c, and their content: a

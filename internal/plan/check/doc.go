@@ -45,6 +45,9 @@
 //     offset and in the way that [op.Sig.AliasOf] allows. It shares them with
 //     more than one operand only where the rule is [op.Same] for each of them,
 //     and with another result of the call never.
+//     A result that is put together of its operands ([op.Alias.OfParts]) holds
+//     what they do. Each lies where it is a part of the result, or is copied
+//     there from bytes outside of the parts that are copied.
 //  6. [Write]: weights and inputs that are not donated are never written. A
 //     donated input, and the buffer of an output before its value is written,
 //     are free to hold other values.

@@ -61,6 +61,15 @@ func honest(p *ir.Program, d *plan.Plan, weights ir.Weights) {
 				}
 			}
 		}
+		for i, a := range c.Args {
+			start, ok := sig.PartOf(i)
+			if !ok || bytesOf(a.Value) == 0 {
+				continue
+			}
+			if x, y := at[c.Results[0]], at[a.Value]; x.Space == y.Space && x.Arg == y.Arg && y.Offset == x.Offset+int64(start) {
+				d.InPlace = append(d.InPlace, plan.InPlace{Call: k, Operand: i, Value: x.Name, Of: y.Name, Kind: plan.AliasPart, Bytes: bytesOf(a.Value)})
+			}
+		}
 	}
 }
 

@@ -23,7 +23,7 @@ func (c *checker) loop(k int, call *ir.Call) *Violation {
 		if v != nil && c.isFilled(call, i) { // from the first iteration on
 			x := c.of(v)
 			x.content = content{root: v.ID}
-			c.memory.set(x.place, x.content)
+			c.memory.put(x)
 		}
 	}
 	var after contents // what every number of iterations leaves
@@ -31,7 +31,7 @@ func (c *checker) loop(k int, call *ir.Call) *Violation {
 		for _, p := range region.Params {
 			x := c.of(p)
 			x.content = content{root: p.ID}
-			c.memory.set(x.place, x.content)
+			c.memory.put(x)
 		}
 		if iteration == 0 {
 			after = c.memory.clone()
@@ -57,13 +57,13 @@ func (c *checker) loop(k int, call *ir.Call) *Violation {
 		}
 		x := c.of(v)
 		if c.isFilled(call, i) {
-			if bad, actual, found := c.memory.differ(x.place, x.content); found {
+			if bad, actual, found := c.memory.lacks(x.place, x); found {
 				return c.holds(Branch, x, bad, actual)
 			}
 		}
 		x.content = content{root: v.ID}
 		x.end = plan.Time(2 * c.next)
-		c.memory.set(x.place, x.content)
+		c.memory.put(x)
 	}
 	return nil
 }
@@ -132,7 +132,7 @@ func (c *checker) carriedOn(call *ir.Call, carried int) *Violation {
 		if y.content.root == 0 {
 			return c.fault(Order, y, "a result of the region before the step that computes it", "it computed")
 		}
-		if bad, actual, found := c.memory.differ(y.place, y.content); found {
+		if bad, actual, found := c.memory.lacks(y.place, y); found {
 			return c.holds(Branch, y, bad, actual)
 		}
 		if fault := c.isFreed(Branch, y); fault != nil {

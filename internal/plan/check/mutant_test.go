@@ -114,6 +114,18 @@ const (
   %z = add(%y, %i)
   return %n, %z
 }`
+	parts = `func @parts(%x: f32[32]) -> (f32[64]) {
+  %a = neg(%x)
+  %b = relu(%x)
+  %c = concat(%a, %b) {axis = 0}
+  %d = relu(%c)
+  %e = neg(%d)
+  %f = neg(%a)
+  %g = add(%f, %a)
+  %h = concat(%g, %f) {axis = 0}
+  %i = add(%h, %e)
+  return %i
+}`
 	twins = `func @twins(%x: f32[32]) -> (f32[32]) {
   %a, %b = test.twins(%x)
   %c = test.print(%a)

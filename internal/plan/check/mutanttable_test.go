@@ -88,6 +88,32 @@ var mutantTable = []mutant{
 }`, change: func(d *draft) {}, broken: true, rule: check.Alias, text: "bytes [12,20) of operand 0"},
 	{name: "two results in the same bytes", in: twins, choose: shareNothing, change: func(d *draft) { d.move("b", "a", 64) }, broken: true, rule: check.Alias, text: "also those of result %a"},
 
+	// Rule 5, of results that are put together.
+	{name: "a part in its place", in: parts, choose: shareNothing, change: func(d *draft) { d.move("a", "c", 0) }},
+	{name: "a part at the same offset of another space", in: `func @f(%x: f32[32]) -> (f32[64]) {
+  %a = neg(%x)
+  %b = relu(%x)
+  %c = concat(%a, %b) {axis = 0}
+  return %c
+}`, choose: shareNothing, change: func(d *draft) { d.at("a").Offset, d.at("b").Offset = 0, 128 }},
+	{name: "parts in each other's places", in: parts, choose: shareNothing, change: func(d *draft) { d.move("a", "c", 128); d.move("b", "c", 0) }, rule: check.Alias, text: "for a part that is copied"},
+	{name: "a part between two parts' places", in: parts, choose: shareNothing, change: func(d *draft) { d.move("a", "c", 64) }, rule: check.Alias, text: "operand 0 (%a"},
+	{name: "a part computed over another one", in: parts, change: func(d *draft) { d.move("b", "a", 64) }, rule: check.Read, text: "%a"},
+	{name: "a part that is read after its result is overwritten", in: parts, change: func(d *draft) { d.move("e", "c", 0) }, rule: check.Read, text: "got %e"},
+	{name: "one value in the places of two parts", in: `func @f(%x: f32[32]) -> (f32[64]) {
+  %a = neg(%x)
+  %b = concat(%a, %a) {axis = 0}
+  %c = relu(%b)
+  return %c
+}`, choose: shareNothing, change: func(d *draft) { d.move("a", "b", 128) }},
+	{name: "a result that is put together in an input", in: `func @f(%x: f32[64]) -> (f32[64]) {
+  %h, %t = split(%x) {axis = 0}
+  %u = neg(%t)
+  %b = concat(%h, %u) {axis = 0}
+  %c = relu(%b)
+  return %c
+}`, choose: shareNothing, change: func(d *draft) { d.move("h", "x", 0); d.move("t", "x", 128); d.move("b", "x", 0) }, rule: check.Write, text: "an input that is not donated"},
+
 	// Rule 6.
 	{name: "a write into a weight", in: `func @f(%x: f32[32]) -> (f32[32]) {
   weight @w: f32[64]
@@ -246,5 +272,17 @@ var mutantTable = []mutant{
 	{name: "a claim across spaces", in: state, choose: shareNothing, change: func(d *draft) {
 		d.InPlace = []plan.InPlace{{Call: 1, Value: "n", Of: "s", Kind: plan.AliasSame, Bytes: 128}}
 	}, keep: true, rule: check.Claim, text: "bytes [0,128) of output 0, want it 0 bytes into %s"},
+	{name: "a claim of a part less", in: parts, change: func(d *draft) { d.InPlace = d.InPlace[1:] }, keep: true, rule: check.Claim, text: "where it is a part of the result"},
+	{name: "a claim of a part with other bytes", in: parts, change: func(d *draft) { d.InPlace[0].Bytes = 256 }, keep: true, rule: check.Claim, text: "with the part"},
+	{name: "a claim of a part that lies elsewhere", in: parts, choose: shareNothing, change: func(d *draft) {
+		d.InPlace = []plan.InPlace{{Call: 2, Value: "c", Of: "a", Kind: plan.AliasPart, Bytes: 128}}
+	}, keep: true, rule: check.Claim, text: "lies where it is in the result"},
+	{name: "a claim of a part as a view", in: parts, change: func(d *draft) { d.InPlace[0].Kind = plan.AliasView }, keep: true, rule: check.Claim},
+	{name: "a declined part that lies in its place", in: parts, change: func(d *draft) {
+		d.Declined = []plan.Declined{{Call: 2, Op: "concat", Value: "a", Bytes: 128}}
+	}, keep: true, rule: check.Claim, text: "as declined"},
+	{name: "a declined part", in: parts, choose: shareNothing, change: func(d *draft) {
+		d.Declined = []plan.Declined{{Call: 2, Op: "concat", Value: "a", Bytes: 128}}
+	}, keep: true},
 	{name: "a claim less", in: later, change: func(d *draft) { d.InPlace = d.InPlace[1:] }, keep: true, rule: check.Claim, text: "no entry in its place"},
 }

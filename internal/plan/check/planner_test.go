@@ -23,6 +23,7 @@ type planner struct {
 	copied map[*ir.Call]bool
 	bump   bool // nothing of the arena is used twice, but by views and in place
 	ends   map[*ir.Value]plan.Time
+	inner  map[*ir.Call]*ir.Block
 	home   map[*ir.Value]plan.Value // places that are given from outside: outputs, results of branches
 }
 
@@ -31,9 +32,10 @@ type planner struct {
 func planOf(p *ir.Program, weights ir.Weights, choose func(n int) int) *plan.Plan {
 	l := &planner{p: p, known: ir.Known(weights), choose: choose, step: map[*ir.Call]int{},
 		places: map[*ir.Value]*plan.Value{}, home: map[*ir.Value]plan.Value{}, copied: map[*ir.Call]bool{},
-		ends: map[*ir.Value]plan.Time{}}
+		ends: map[*ir.Value]plan.Time{}, inner: map[*ir.Call]*ir.Block{}}
 	l.bump = choose(4) == 3
-	p.Walk(func(_ *ir.Block, c *ir.Call) {
+	p.Walk(func(b *ir.Block, c *ir.Call) {
+		l.inner[c] = b
 		l.step[c] = len(l.calls)
 		l.calls = append(l.calls, c)
 	})
@@ -45,6 +47,9 @@ func planOf(p *ir.Program, weights ir.Weights, choose func(n int) int) *plan.Pla
 	}
 	for i, v := range p.Body.Results {
 		l.home[v] = plan.Value{Space: plan.SpaceOutput, Arg: i}
+	}
+	for n, c := range l.calls {
+		l.placeParts(n, c)
 	}
 	for _, c := range l.calls {
 		for r, v := range c.Results {
@@ -135,6 +140,33 @@ func inside(c *ir.Call) (n int) {
 		}
 	}
 	return n
+}
+
+// placeParts may give the operands of a call places in that of its result,
+// which is far from all others unless it is an output.
+func (l *planner) placeParts(n int, c *ir.Call) {
+	sig := c.Sig(l.known)
+	if _, ok := sig.PartOf(0); !ok || l.choose(4) == 3 {
+		return
+	}
+	to, ok := l.home[c.Results[0]]
+	if !ok {
+		to = plan.Value{Space: plan.SpaceArena, Offset: 1 << 16 * int64(n+1)}
+	}
+	for i, a := range c.Args {
+		v := a.Value
+		if _, known := l.home[v]; known || v.Def == nil || len(v.Def.Regions) > 0 || l.choose(4) == 3 {
+			continue
+		}
+		s := v.Def.Sig(l.known)
+		if arg, _ := s.ViewOf(v.Index); arg >= 0 || l.inner[v.Def] != l.inner[c] {
+			continue
+		}
+		start, _ := sig.PartOf(i)
+		at := to
+		at.Offset += int64(start)
+		l.home[v], l.home[c.Results[0]] = at, to
+	}
 }
 
 func (l *planner) place(c *ir.Call, r int, v *ir.Value) {

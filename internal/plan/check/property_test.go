@@ -97,7 +97,7 @@ func (g *generator) calls(n int) {
 func (g *generator) call() {
 	b, x := g.b, g.any(true)
 	n := x.Type.Shape.NumElements()
-	switch g.below(14) {
+	switch g.below(16) {
 	case 0, 1:
 		g.add(b.Call("relu", nil, x))
 	case 2, 3:
@@ -146,6 +146,14 @@ func (g *generator) call() {
 	case 13:
 		if g.depth < 2 {
 			g.branch()
+		}
+	default:
+		args := []ir.Arg{x, g.any(true)}
+		if g.below(3) == 0 {
+			args = append(args, g.any(true))
+		}
+		if n <= 12 {
+			g.add(b.Call("concat", op.Attrs{attr("axis", int64(0))}, args...))
 		}
 	}
 }

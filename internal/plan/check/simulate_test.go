@@ -121,11 +121,25 @@ func (s *simulator) idealise(v *ir.Value) {
 			return
 		}
 	}
+	if v.Def != nil && s.isPutTogether(v.Def) {
+		s.ideal[v] = nil
+		for _, a := range v.Def.Args {
+			s.ideal[v] = append(s.ideal[v], s.ideal[a.Value]...)
+		}
+		return
+	}
 	stamps := make([]stamp, n)
 	for k := range stamps {
 		stamps[k] = stamp{v, int64(k)}
 	}
 	s.ideal[v] = stamps
+}
+
+// isPutTogether reports whether the result of a call is its operands, one after
+// the other.
+func (s *simulator) isPutTogether(c *ir.Call) bool {
+	_, ok := c.Sig(s.known).PartOf(0)
+	return ok
 }
 
 func (s *simulator) inBounds(v *ir.Value) error {

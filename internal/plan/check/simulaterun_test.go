@@ -138,6 +138,12 @@ func (s *simulator) compute(c *ir.Call) error {
 	if inPlace {
 		return nil
 	}
+	var there map[int64]bool // bytes of the result that need not be copied
+	if s.isPutTogether(c) {
+		if there = s.partsThere(c); int64(len(there)) == bytesOf(c.Results[0]) {
+			return nil
+		}
+	}
 	for r, v := range c.Results {
 		if v == nil || bytesOf(v) == 0 {
 			continue
@@ -152,6 +158,9 @@ func (s *simulator) compute(c *ir.Call) error {
 			if s.reverse {
 				k = elements - 1 - n
 			}
+			if there[k*size] {
+				continue
+			}
 			if err := s.reads(c, r, k); err != nil {
 				return err
 			}
@@ -164,6 +173,20 @@ func (s *simulator) compute(c *ir.Call) error {
 		}
 	}
 	return nil
+}
+
+// partsThere returns the bytes of the result of a call whose operands lie there.
+func (s *simulator) partsThere(c *ir.Call) map[int64]bool {
+	there, start := map[int64]bool{}, int64(0)
+	for _, a := range c.Args {
+		for k := range bytesOf(a.Value) {
+			if s.byteOf(a.Value, 0) == s.byteOf(c.Results[0], start) {
+				there[start+k] = true
+			}
+		}
+		start += bytesOf(a.Value)
+	}
+	return there
 }
 
 // branch runs one region of the call of step i and returns the last step of

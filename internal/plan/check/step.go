@@ -86,7 +86,7 @@ func (c *checker) read(call *ir.Call) *Violation {
 		if x.content.root == 0 {
 			return c.fault(Order, x, fmt.Sprintf("operand %d before the step that computes it", i), "it computed")
 		}
-		if bad, actual, found := c.memory.differ(x.place, x.content); found {
+		if bad, actual, found := c.memory.lacks(x.place, x); found {
 			return c.holds(Read, x, bad, actual)
 		}
 		if fault := c.isFreed(Read, x); fault != nil {
@@ -98,6 +98,9 @@ func (c *checker) read(call *ir.Call) *Violation {
 
 // compute runs a call without regions.
 func (c *checker) compute(k int, call *ir.Call) *Violation {
+	if c.isAssembled(k, call) {
+		return c.assemble(k, call)
+	}
 	inPlace := true // all results are views in their operand's bytes
 	for r, v := range call.Results {
 		if v == nil {
@@ -108,9 +111,9 @@ func (c *checker) compute(k int, call *ir.Call) *Violation {
 		if fault != nil {
 			return fault
 		}
-		x.content = content{root: v.ID}
+		x.content, x.parts = content{root: v.ID}, nil
 		if of != nil {
-			x.content = of.content.at(offset)
+			x.content, x.parts = of.view(offset, x.size)
 		}
 		if fault := c.placeInWeight(x); fault != nil {
 			return fault
@@ -133,7 +136,7 @@ func (c *checker) compute(k int, call *ir.Call) *Violation {
 	}
 	for _, v := range call.Results {
 		if v != nil {
-			c.memory.set(c.of(v).place, c.of(v).content)
+			c.memory.put(c.of(v))
 		}
 	}
 	return nil
@@ -258,7 +261,7 @@ func (c *checker) branch(call *ir.Call) *Violation {
 		}
 		x.content = content{root: v.ID}
 		x.end = plan.Time(2 * c.next) // it is there when the branches end, whether or not it is read then
-		c.memory.set(x.place, x.content)
+		c.memory.put(x)
 	}
 	return nil
 }
@@ -276,7 +279,7 @@ func (c *checker) branchResults(call *ir.Call, region *ir.Block) *Violation {
 		}
 		if x.unsized || x.place.kind == output && !x.typ.IsStatic() {
 			// The run moves or copies it there.
-			if bad, actual, found := c.memory.differ(y.place, y.content); found {
+			if bad, actual, found := c.memory.lacks(y.place, y); found {
 				return c.holds(Branch, y, bad, actual)
 			}
 			if fault := c.isFreed(Branch, y); fault != nil {
@@ -287,7 +290,7 @@ func (c *checker) branchResults(call *ir.Call, region *ir.Block) *Violation {
 		left := *y
 		left.place = x.place
 		left.place.hi = min(x.place.hi, x.place.lo+y.extent()) // the other region may return more
-		if bad, actual, found := c.memory.differ(left.place, y.content); found {
+		if bad, actual, found := c.memory.lacks(left.place, y); found {
 			return c.holds(Branch, &left, bad, actual)
 		}
 	}

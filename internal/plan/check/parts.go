@@ -1,0 +1,128 @@
+package check
+
+import (
+	"fmt"
+
+	"github.com/tenure-go/tenure/ir"
+)
+
+// view returns the content of n bytes of a value from the offset on.
+func (x *value) view(offset, n int64) (content, []interval) {
+	if x.parts == nil {
+		return x.content.at(offset), nil
+	}
+	var parts []interval
+	for _, part := range x.parts {
+		lo, hi := max(part.lo, offset), min(part.hi, offset+n)
+		if lo < hi {
+			parts = append(parts, interval{lo - offset, hi - offset, part.content.at(lo - part.lo)})
+		}
+	}
+	if len(parts) == 1 {
+		return parts[0].content, nil
+	}
+	return x.content, parts
+}
+
+// partAt returns the bytes that operand i of call k, whose place is given, has
+// in the place of the result, false where it is not one piece of it.
+func (c *checker) partAt(k, i int, result place) (place, bool) {
+	offset, ok := c.sigs.Of(k).PartOf(i)
+	if !ok {
+		return place{}, false
+	}
+	lo := result.lo + int64(offset)
+	return place{result.space, lo, lo + c.of(c.index.Calls[k].Args[i].Value).size}, true
+}
+
+// isPartInPlace reports whether operand i of call k has bytes, and lies where
+// it is a part of the result.
+func (c *checker) isPartInPlace(k, i int) bool {
+	call := c.index.Calls[k]
+	if call.Args[i].Value == nil || call.Results[0] == nil {
+		return false
+	}
+	x := c.of(call.Args[i].Value)
+	at, ok := c.partAt(k, i, c.of(call.Results[0]).place)
+	return ok && x.size > 0 && x.place == at
+}
+
+// maxParts is the most parts of other values that a value may hold. What is put
+// together of more has bytes of its own.
+const maxParts = 512
+
+// isAssembled reports whether the result of a call is followed as the parts
+// that it is put together of.
+func (c *checker) isAssembled(k int, call *ir.Call) bool {
+	if !call.Op.Alias.HasParts() || call.Results[0] == nil {
+		return false
+	}
+	n := 0
+	for i, a := range call.Args {
+		if a.Value == nil {
+			continue
+		}
+		if _, ok := c.sigs.Of(k).PartOf(i); !ok {
+			return false
+		}
+		n += max(1, len(c.of(a.Value).parts))
+	}
+	return n <= maxParts
+}
+
+// assemble runs a call that puts its result together: rule 5. Operands that lie
+// where they are parts of it stay, the others are copied there, so that the
+// result holds what the operands do.
+func (c *checker) assemble(k int, call *ir.Call) *Violation {
+	x := c.of(call.Results[0])
+	x.content, x.parts = content{root: x.ID}, nil
+	var written []place
+	at := x.place.lo
+	for i, a := range call.Args {
+		if a.Value == nil || c.of(a.Value).size == 0 {
+			continue
+		}
+		y := c.of(a.Value)
+		part, _ := c.partAt(k, i, x.place)
+		if part.lo != at || part.hi > x.place.hi {
+			return c.fault(Alias, x, fmt.Sprintf("operand %d (%s) in %s", i, y, part), fmt.Sprintf("the parts of the result one after the other, and this one from byte %d on", at))
+		}
+		at = part.hi
+		x.hold(y, part.lo-x.place.lo)
+		if y.place != part {
+			written = append(written, part)
+		}
+	}
+	if at != x.place.hi {
+		return c.fault(Alias, x, fmt.Sprintf("parts up to byte %d", at), "parts for all of its bytes").in(x.place)
+	}
+	if len(written) == 0 {
+		return nil // the bytes hold it already
+	}
+	if fault := c.writable(x); fault != nil {
+		return fault
+	}
+	for i, a := range call.Args {
+		if a.Value == nil || !overlap(c.of(a.Value).place, x.place) {
+			continue
+		}
+		for _, w := range written {
+			if y := c.of(a.Value); overlap(y.place, w) {
+				return c.fault(Alias, x, fmt.Sprintf("bytes of operand %d (%s, %s) for a part that is copied", i, y, y.place), "others: it is read while they are written").in(w)
+			}
+		}
+	}
+	c.memory.put(x)
+	return nil
+}
+
+// hold adds the content of y, from byte n of the value on.
+func (x *value) hold(y *value, n int64) {
+	if y.parts == nil {
+		x.parts = append(x.parts, interval{n, n + y.size, y.content})
+		return
+	}
+	for _, part := range y.parts {
+		x.parts = append(x.parts, interval{n + part.lo, n + part.hi, part.content})
+	}
+}
