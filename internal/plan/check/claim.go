@@ -182,7 +182,8 @@ func (c *checker) claim(p *plan.InPlace) *Violation {
 	return nil
 }
 
-// claimPart proves that an entry for an operand that lies in the result is true.
+// claimPart proves that an entry for an operand that lies in the result is
+// true.
 func (c *checker) claimPart(p *plan.InPlace, x, y *value) *Violation {
 	if p.Value != x.Name || p.Of != y.Name || p.Bytes != y.size {
 		return c.fault(Claim, x, fmt.Sprintf("%q with the part %q, %d bytes", p.Value, p.Of, p.Bytes), fmt.Sprintf("%q with %q, %d bytes", x.Name, y.Name, y.size))

@@ -175,7 +175,7 @@ func (s *simulator) compute(c *ir.Call) error {
 	return nil
 }
 
-// partsThere returns the bytes of the result of a call whose operands lie there.
+// partsThere returns the bytes of a call's result whose operands lie there.
 func (s *simulator) partsThere(c *ir.Call) map[int64]bool {
 	there, start := map[int64]bool{}, int64(0)
 	for _, a := range c.Args {
