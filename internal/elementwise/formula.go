@@ -169,7 +169,7 @@ func (b *Builder) Sigmoid(x Value) Value { return b.step(Sigmoid, x) }
 func (b *Builder) Softplus(x Value) Value { return b.step(Softplus, x) }
 
 // TimesPhi is x*Phi(x), with the distribution function Phi of the normal
-// distribution. The product of -Inf and 0 is NaN or its limit 0.
+// distribution. At -Inf it is its limit, 0.
 func (b *Builder) TimesPhi(x Value) Value { return b.step(TimesPhi, x) }
 
 // Pow is x^y. It has no vector form.

@@ -87,7 +87,7 @@ var primitives = [numOps]struct {
 	Erf:       unary("erf", math.Erf),
 	Sigmoid:   unary("sigmoid", func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }),
 	Softplus:  unary("softplus", func(x float64) float64 { return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }),
-	TimesPhi:  unary("times_phi", func(x float64) float64 { return x * (0.5 * math.Erfc(-x/math.Sqrt2)) }),
+	TimesPhi:  unary("times_phi", func(x float64) float64 { return max(x, -math.MaxFloat64) * (0.5 * math.Erfc(-x/math.Sqrt2)) }),
 	Sin:       unary("sin", math.Sin),
 	Cos:       unary("cos", math.Cos),
 	Tan:       unary("tan", math.Tan),

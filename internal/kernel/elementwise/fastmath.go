@@ -94,14 +94,14 @@ func erf64(x float64) float64 {
 	return x * (2 / math.SqrtPi) * (1 - t*(1.0/3-t*p))
 }
 
-// timesPhi64 is x times the distribution function of the normal distribution;
-// 1+erf would cancel for negative x.
+// timesPhi64 is x times the distribution function of the normal distribution,
+// and its limit 0 at negative infinity; 1+erf would cancel for negative x.
 func timesPhi64(x float64) float64 {
 	e := 0.5 * erfc64(math.Abs(x)*(1/math.Sqrt2))
 	if x > 0 {
 		return x * (1 - e)
 	}
-	return x * e
+	return max(x, -math.MaxFloat64) * e
 }
 
 func softplus64(x float64) float64 { return max(x, 0) + math.Log1p(exp64(-math.Abs(x))) }
@@ -114,4 +114,6 @@ func Exp32(x float32) float32 { return exp32(x) }
 
 func exactSoftplus(x float64) float64 { return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }
 
-func exactTimesPhi(x float64) float64 { return x * (0.5 * math.Erfc(-x/math.Sqrt2)) }
+func exactTimesPhi(x float64) float64 {
+	return max(x, -math.MaxFloat64) * (0.5 * math.Erfc(-x/math.Sqrt2))
+}

@@ -33,7 +33,12 @@ var plain = map[string]func(x float64) float64{
 		return x * math.Max(0, math.Min(1, x/6+0.5))
 	},
 	"silu": func(x float64) float64 { return x * sigmoid(x) },
-	"gelu": func(x float64) float64 { return 0.5 * x * math.Erfc(-x/math.Sqrt2) }, // erfc(-z) is 1+erf(z) without the cancellation
+	"gelu": func(x float64) float64 {
+		if math.IsInf(x, -1) {
+			return 0 // the limit
+		}
+		return 0.5 * x * math.Erfc(-x/math.Sqrt2) // erfc(-z) is 1+erf(z) without the cancellation
+	},
 	"gelu_tanh": func(x float64) float64 { // (1+tanh(u))/2 is sigmoid(2u)
 		return x * sigmoid(2*math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x))
 	},
