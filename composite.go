@@ -328,7 +328,7 @@ func (r *running) expand(in Inputs) (found int, err error) {
 }
 
 func (r *running) expandOne(c *Composite, o tensor.Operand) error {
-	if c.Kind == KindMap {
+	if c.Kind == KindMap || c.Kind == KindMaps {
 		v, ok := o.(Map)
 		if !ok {
 			return fmt.Errorf("got %T, want a Map: %w", o, ErrInput)

@@ -278,6 +278,17 @@ var compositeCases = []struct {
 		{"o: [1 2] [3]", "y: f32[2][1 2] f32[1][3]"},
 		{"o: absent", "error: gather"},
 	}},
+	{"inputs that are outputs", `
+		opset 17
+		input s sequence(f32[n])
+		input o optional(sequence(f32[n]))
+		n = SequenceLength(s)
+		output s sequence(f32[n])
+		output o optional(sequence(f32[n]))
+		output n i64[]`, []compositeRun{
+		{"s: [1 2] [3]; o: [4]", "s: f32[2][1 2] f32[1][3]; o: f32[1][4]; n: i64[][2]"},
+		{"s: ; o: absent", "s:; o: none; n: i64[][0]"},
+	}},
 	{"lists known at load", `
 		opset 17
 		input x f32[2]
@@ -596,6 +607,72 @@ func TestMaps(t *testing.T) {
 	}
 	if got := modeltest.Values(t, out["v"]); !slices.Equal(got, []float32{3, 1, 0}) {
 		t.Errorf("got %v, want [3 1 0]", got)
+	}
+}
+
+// Maps of all types go in; several of them pass through.
+func TestMapsAsInputs(t *testing.T) {
+	s := compositeSession(t, `
+		opset 17
+		opset "ai.onnx.ml" 3
+		input words map(i64, string)
+		input numbers map(i64, f32)
+		input many sequence(map(string, f32))
+		v = "ai.onnx.ml"::DictVectorizer(words) {int64_vocabulary = [5, 7, 1, 5]}
+		a = "ai.onnx.ml"::CastMap(words) {cast_to = "TO_FLOAT"}
+		b = "ai.onnx.ml"::CastMap(words) {cast_to = "TO_INT64", map_form = "SPARSE", max_map = 6}
+		c = "ai.onnx.ml"::CastMap(words) {cast_to = "TO_STRING"}
+		d = "ai.onnx.ml"::CastMap(words) {cast_to = "TO_STRING", map_form = "SPARSE", max_map = 3}
+		e = "ai.onnx.ml"::CastMap(numbers) {cast_to = "TO_INT64"}
+		same = Identity(many)
+		output v string[1,4]
+		output a f32[1,m]
+		output b i64[1,6]
+		output c string[1,m]
+		output d string[1,3]
+		output e i64[1,k]
+		output same sequence(map(string, f32))
+		output many sequence(map(string, f32))`)
+	text := func(list ...string) *tensor.Tensor {
+		x := modeltest.Must(tensor.OfStrings(list, len(list)))
+		t.Cleanup(func() { x.Release() })
+		return x
+	}
+	many := tenure.Map{Keys: text("x", "y"), Values: modeltest.Of(t, []float32{1, 2, 3, 4, 5, 6}, 3, 2)}
+	out := modeltest.Run(t, s, tenure.Inputs{
+		"words":   tenure.Map{Keys: modeltest.Of(t, []int64{7, 5, -2}, 3), Values: text("-1", "2.5", "30")},
+		"numbers": tenure.Map{Keys: modeltest.Of(t, []int64{3, 2}, 2), Values: modeltest.Of(t, []float32{1.5, -2.5}, 2)},
+		"many":    many,
+	})
+	for name, want := range map[string][]string{"v": {"2.5", "-1", "", "2.5"}, "c": {"30", "2.5", "-1"}, "d": {"", "", ""}} {
+		if got := modeltest.Must(tensor.Strings(out[name])); !slices.Equal(got, want) || out[name].Shape().Size(0) != 1 {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+	for name, want := range map[string][]float64{"a": {30, 2.5, -1}, "b": {0, 0, 0, 0, 0, 2}, "e": {-2, 1}} {
+		if got := modeltest.Must(tensor.Float64s(out[name])); !slices.Equal(got, want) || out[name].Shape().Size(0) != 1 {
+			t.Errorf("%s: got %v, want %v", name, got, want)
+		}
+	}
+	for _, name := range []string{"same", "many"} {
+		m := modeltest.Must(out.Map(name))
+		if keys, values := modeltest.Must(tensor.Strings(m.Keys)), modeltest.Values(t, m.Values); !slices.Equal(keys, []string{"x", "y"}) || !slices.Equal(values, []float32{1, 2, 3, 4, 5, 6}) {
+			t.Errorf("%s: got %q and %v", name, keys, values)
+		}
+	}
+	words := tenure.Map{Keys: modeltest.Of(t, []int64{1}, 1), Values: text("none")}
+	numbers := tenure.Map{Keys: modeltest.Of(t, []int64{3}, 1), Values: modeltest.Of(t, []float32{1}, 1)}
+	for _, tc := range []struct {
+		in   tenure.Inputs
+		want string
+	}{
+		{tenure.Inputs{"words": words, "numbers": numbers, "many": many}, `string 0: got "none", want a number`},
+		{tenure.Inputs{"words": words, "numbers": numbers, "many": tenure.Sequence{}}, `input "many": got tenure.Sequence, want a Map`},
+		{tenure.Inputs{"words": words, "numbers": many, "many": many}, `input "numbers.keys": got u8`},
+	} {
+		if _, err := s.Run(t.Context(), tc.in); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("got %v, want %q", err, tc.want)
+		}
 	}
 }
 

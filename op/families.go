@@ -32,6 +32,7 @@ var families = [][]*Def{
 	classicOps,
 	textOps,
 	tokenOps,
+	textNumberOps,
 	linearAttentionOps,
 	resizeOps,
 	generatorOps,

@@ -1,9 +1,12 @@
 package compute
 
 import (
+	"math"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -127,6 +130,33 @@ func TestRegexFullMatch(t *testing.T) {
 	match("(?s)a.c|.", 1, 0, 0, 0, 1, 1)
 	match("", 0, 0, 1, 0, 0, 0)
 	match("^abc$", 1, 0, 0, 0, 0, 0)
+}
+
+func TestTextOfNumbers(t *testing.T) {
+	wantStrings(t, "floats", eval(t, "number_to_string", nil, arg([]float64{0.47892547, 1, 1e-5, float64(float32(1e-5)), 1e8, 123456789, math.NaN(), math.Inf(1), math.Inf(-1), math.Copysign(0, -1), -1.23456789e-300}, 11)), []int{11},
+		"0.47892547", "1", "1e-05", "9.9999997e-06", "1e+08", "1.2345679e+08", "NaN", "INF", "-INF", "-0", "-1.2345679e-300")
+	wantStrings(t, "integers", eval(t, "number_to_string", nil, arg([]int64{math.MinInt64, 7}, 2)), []int{2}, "-9223372036854775808", "7")
+	wantStrings(t, "without signs", eval(t, "number_to_string", nil, arg([]uint64{math.MaxUint64}, 1)), []int{1}, "18446744073709551615")
+	parse := func(to dtype.DType, want []float64, list ...string) {
+		t.Helper()
+		expect(t, to.String(), eval(t, "string_to_number", attrs("to", to), textArg(12, list, len(list))), []int{len(list)}, want, 0)
+	}
+	parse(dtype.F64, []float64{3.14, 1e-5, 1e8, math.Inf(1), math.Inf(-1), 7, 0.5, 0}, "3.14", "1e-5", "1E8", "+INF", "-inf", " 7\t", ".5", "1e-400")
+	parse(dtype.F64, []float64{math.NaN()}, "nan")
+	parse(dtype.I64, []float64{-3, 100, 100000, 0}, "-3", "100.5", "1e5", "1e-5")
+	parse(dtype.U64, []float64{3, 1e11}, "+3", "100000000000")
+	for to, list := range map[dtype.DType][]string{dtype.F64: {"", "x", "1_0", "0x10", "12abc"}, dtype.I64: {"", "nan", "1e19", "-1e30"}, dtype.U64: {"1e20", "inf", "-1e30"}} {
+		for _, s := range list {
+			c := call(t, "string_to_number", attrs("to", to), 1, textArg(8, []string{"1", s}, 2))
+			task, err := Bind(c)
+			if err == nil {
+				err = task.Start()
+			}
+			if err == nil || !strings.Contains(err.Error(), "string 1: got ") {
+				t.Errorf("%q as %s: got the error %v, want the string named", s, to, err)
+			}
+		}
+	}
 }
 
 func TestMurmurHash(t *testing.T) {

@@ -3,6 +3,7 @@ package opcases
 import (
 	"strings"
 
+	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/op/optest"
 )
 
@@ -39,6 +40,13 @@ func textCases() map[string][]optest.Case {
 			{Args: args{days}, Attrs: attr("pad_value", "#", "mincharnum", 1, "tokenexp", "[a-m]+", "keys", []string{"da", "ed", "#"})},
 			{Args: args{many}, Attrs: attr("pad_value", "", "mincharnum", 2, "separators", []string{"d", "[ue]+"}, "mark", 1, "keys", []string{"ay", "\x02", "Mon", "\x03"})},
 			{Args: args{num(u8, 0, 3)}, Attrs: attr("pad_value", "#", "mincharnum", 1, "tokenexp", "a", "keys", []string{})},
+		},
+		"number_to_string": {
+			{Args: args{num(f64, 3, 2)}}, {Args: args{num(i64, 700)}}, {Args: args{optest.Of([]uint64{1<<64 - 1, 0}, 2)}}, {Args: args{optest.Of([]float64{1e-300, 12345678.9, 0.1, -1e5}, 4)}}, {Args: args{num(f64, 0)}},
+		},
+		"string_to_number": {
+			{Args: args{text(6, "1.5,-2, 3 ,1e-2,inf,-5", 3, 2)}, Attrs: attr("to", f64)}, {Args: args{text(6, "1.5,-2,1e3", 3)}, Attrs: attr("to", i64)}, {Args: args{text(3, "7,-1", 2)}, Attrs: attr("to", dtype.U64)},
+			{Args: args{num(u8, 0, 3)}, Attrs: attr("to", f64)},
 		},
 		"murmur_hash": {
 			{Args: args{days}}, {Args: args{many}, Attrs: attr("positive", 0, "seed", 7)}, {Args: args{num(f32, 3, 2)}}, {Args: args{num(i64, 2)}, Attrs: attr("positive", 0)}, {Args: args{num(u8, 0, 3)}},

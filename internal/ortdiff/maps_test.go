@@ -18,6 +18,22 @@ func init() {
 		}
 		d.outs(1)
 	}
+	generators[mlDomain+"::CastMap"] = func(d *drawer) {
+		d.node("CastMap")
+		d.mild, d.calm = true, true
+		count := d.between(1, 6)
+		d.value(dtype.I64, []int{count}, encodeInts(dtype.I64, int64s(d.Perm(8)[:count])...), false).name = "x.keys"
+		d.value(dtype.F32, []int{count}, d.data(dtype.F32, count), false).name = "x.values"
+		d.maybe("cast_to", pick(d, "TO_FLOAT", "TO_INT64"))
+		if d.chance(0.5) {
+			d.attr("map_form", "SPARSE")
+			d.attr("max_map", d.between(1, 10))
+		} else if d.chance(0.5) {
+			d.attr("map_form", "DENSE")
+		}
+		d.n.in = []string{"x"}
+		d.outs(1)
+	}
 	generators[mlDomain+"::DictVectorizer"] = func(d *drawer) {
 		d.node("DictVectorizer")
 		count, known := d.between(1, 6), d.between(1, 6)

@@ -15,6 +15,11 @@ func init() {
 	}
 	generators["Cast"] = func(d *drawer) {
 		d.node("Cast")
+		if d.m.opset >= 9 && d.chance(0.15) {
+			d.attr("to", int(d.castText().ONNX()))
+			d.outs(1)
+			return
+		}
 		from, to := d.castTypes()
 		d.castable(from, to)
 		d.attr("to", int(to.ONNX()))
@@ -23,6 +28,11 @@ func init() {
 	}
 	generators["CastLike"] = func(d *drawer) {
 		d.node("CastLike")
+		if d.chance(0.15) {
+			d.in(d.castText(), 1)
+			d.outs(1)
+			return
+		}
 		from, to := d.castTypes()
 		d.castable(from, to)
 		d.in(to, 1)

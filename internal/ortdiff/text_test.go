@@ -167,6 +167,30 @@ func init() {
 	}
 }
 
+// castText draws an operand that a Cast makes of strings, or strings of, and
+// returns the type that it becomes.
+func (d *drawer) castText() dtype.DType {
+	types := []dtype.DType{dtype.F32, dtype.F64, dtype.F16, dtype.I8, dtype.I16, dtype.I32, dtype.I64, dtype.U8, dtype.U16, dtype.U32, dtype.U64, dtype.Bool}
+	dt, dims := pick(d, types...), d.dims(0, 3)
+	if d.chance(0.5) {
+		d.in(dt, dims...)
+		return dtype.String
+	}
+	list := make([]string, elements(dims))
+	for i := range list {
+		switch {
+		case dt.IsFloat():
+			list[i] = pick(d, "1.5", "-2", "3e2", "1E-3", "inf", "-INF", "NaN", ".25", " 7", "0.1", "12345.678")
+		case dt == dtype.U64:
+			list[i] = pick(d, "0", "7", "18446744073709551615", "300")
+		default:
+			list[i] = pick(d, "0", "7", "-5", "100", "300", "70000")
+		}
+	}
+	d.with(dtype.String, dims, encodeStrings(list))
+	return dt
+}
+
 // wordsOf returns a word for each number, the same for equal ones.
 func wordsOf(list []int64) []string {
 	words := make([]string, len(list))

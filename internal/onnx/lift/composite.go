@@ -86,9 +86,6 @@ func CompositeOf(v *wire.Value) (*Composite, error) {
 // compositeInput makes parameters of an input that is no tensor.
 func (s *Scope) compositeInput(in *wire.Value) error {
 	c, err := CompositeOf(in)
-	if err == nil && c.Kind == MapSequence {
-		err = fmt.Errorf("%s: %w", in.Type.String(), op.ErrUnsupported)
-	}
 	if errors.Is(err, op.ErrUnsupported) {
 		s.missing.add("", 0, "input of "+in.Type.String(), in.Name)
 		s.Values[in.Name] = &Binding{Value: s.Program.NewValue(ir.Param, in.Name, op.Type{})}
@@ -110,10 +107,14 @@ func (s *Scope) compositeInput(in *wire.Value) error {
 		return v
 	}
 	length := shape.Sym(in.Name + ".length")
-	if c.Kind == Map {
+	if c.Kind == Map || c.Kind == MapSequence {
 		key := part(Keys, c.Key, c.Key == dtype.String, length)
-		values := part(Values, c.Elem.DType, c.Text, length)
-		s.Values[in.Name] = &Binding{List: &List{Maps: &Maps{Keys: key, Values: values, One: true}}}
+		sizes := []shape.Dim{shape.Sym(in.Name + ".rows"), length}
+		if c.Kind == Map {
+			sizes = sizes[1:]
+		}
+		values := part(Values, c.Elem.DType, c.Text, sizes...)
+		s.Values[in.Name] = &Binding{List: &List{Maps: &Maps{Keys: key, Values: values, One: c.Kind == Map}}}
 		return nil
 	}
 	p := &Packed{One: c.Kind == Optional, rank: &rank{}, scope: s}
@@ -197,15 +198,17 @@ func (s *Scope) compositeOutput(out *wire.Value, b *Binding) error {
 			return nil // something unsupported, which is listed
 		}
 		text := s.IsText[v] && suffixes[i] != Elements
-		name := s.Fresh(out.Name + suffixes[i])
-		if name != out.Name+suffixes[i] {
-			return fmt.Errorf("a part of it is %s%s, the name of another value: %w", out.Name, suffixes[i], op.ErrUnsupported)
+		name := out.Name + suffixes[i]
+		same := v
+		if v.Name != name { // else an input is an output
+			if s.Fresh(name) != name {
+				return fmt.Errorf("a part of it is %s, the name of another value: %w", name, op.ErrUnsupported)
+			}
+			if same = n.Emit("identity", []*ir.Value{v}, nil, []string{name})[0]; n.Err != nil {
+				return n.Err
+			}
+			s.IsText[same] = text
 		}
-		same := n.Emit("identity", []*ir.Value{v}, nil, []string{name})[0]
-		if n.Err != nil {
-			return n.Err
-		}
-		s.IsText[same] = text
 		s.Block.Results = append(s.Block.Results, same)
 		s.result.Outputs = append(s.result.Outputs, Value{Name: name, Type: v.Type, Text: text, Of: c})
 	}

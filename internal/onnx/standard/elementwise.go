@@ -15,7 +15,7 @@ var elementwiseTable = map[string]lift.Operator{
 	"Pow": lift.Lifted(0, liftBinary), "Mod": lift.Since(10), "Max": lift.Since(0), "Min": lift.Since(0), "Sum": lift.Since(0), "Mean": lift.Since(0),
 	"Not": lift.Since(0), "Where": lift.Since(9), "BitwiseNot": lift.Since(18), "BitShift": lift.Since(11), "IsNaN": lift.Since(9), "IsInf": lift.Since(10),
 	"Gelu": lift.Since(20), "PRelu": lift.Lifted(0, liftPRelu), "Clip": lift.Lifted(0, liftClip),
-	"Cast": lift.Since(0), "CastLike": lift.Lifted(15, liftCastLike), "Dropout": lift.Lifted(0, liftDropout),
+	"Cast": {Lift: liftCast, Text: liftCastText}, "CastLike": {From: 15, Lift: liftCastLike, Text: liftCastLikeText}, "Dropout": lift.Lifted(0, liftDropout),
 }
 
 // Functions returns the operators that follow from rows of package elementwise,
