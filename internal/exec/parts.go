@@ -35,6 +35,11 @@ func (l *lowering) placeParts() (changed bool) {
 		return false
 	}
 	j := &joiner{lowering: l, counts: make([]int, len(l.values)), values: map[*storage][]*ir.Value{}, reasons: map[[2]int]string{}}
+	for _, v := range l.program.Body.Params {
+		if v.Donated {
+			j.values[l.of(v).storage] = append(j.values[l.of(v).storage], v)
+		}
+	}
 	for _, v := range l.defs {
 		s := l.of(v).storage
 		j.values[s] = append(j.values[s], v)
@@ -120,12 +125,15 @@ func (j *joiner) join(k, i int) (reason string) {
 	low, high := min(0, j.shift), max(j.b.size, j.a.size+j.shift)
 	growsA, growsB := low < j.shift || high > j.shift+j.a.size, low < 0 || high > j.b.size
 	switch {
+	case j.a.space == plan.SpaceInput && j.b.space == plan.SpaceInput, j.a.space == plan.SpaceInput && growsA, j.b.space == plan.SpaceInput && growsB:
+		return "its bytes and the result's would take more than the input's"
 	case j.a.output && (j.b.output || growsA) || j.b.output && growsB:
 		return "an output needs a buffer of its own"
 	case growsA && growsB:
 		return "its bytes and the result's would take more than either"
 	}
-	if !j.isAligned(j.a, j.shift-low) || !j.isAligned(j.b, -low) {
+	elem := int64(c.Results[0].Type.DType.Size())
+	if !j.isAligned(j.a, j.b, j.shift-low, elem) || !j.isAligned(j.b, j.a, -low, elem) {
 		return "elements of other values in its bytes would not be aligned"
 	}
 	for _, u := range j.values[j.a] {
@@ -150,18 +158,22 @@ func later(l *lowering, u, w *ir.Value) *ir.Value {
 // keeps says why a storage is not joined with others, for a call of a block.
 func (j *joiner) keeps(s *storage, block *ir.Block) (reason string) {
 	switch {
-	case s.space == plan.SpaceInput:
-		return "its bytes are an input's"
+	case s.space == plan.SpaceInput && !j.program.Body.Params[s.arg].Donated:
+		return "its bytes are an input's that is not donated"
 	case s.space == plan.SpaceWeight:
 		return "its bytes are a weight's"
-	case s.space != plan.SpaceArena:
+	case s.space != plan.SpaceArena && s.space != plan.SpaceInput:
 		return "its size depends on data"
 	case s.passed:
 		return "a branch or a loop passes it on"
 	}
 	for _, v := range j.values[s] {
+		in := j.program.Body
+		if k := j.index.Def(v); k >= 0 {
+			in = j.index.Calls[k].Block
+		}
 		switch {
-		case j.index.Calls[j.index.Def(v)].Block != block:
+		case in != block:
 			return "a branch or a loop computes it"
 		case j.of(v).dynamic >= 0:
 			return "its size depends on data"
@@ -171,10 +183,12 @@ func (j *joiner) keeps(s *storage, block *ir.Block) (reason string) {
 }
 
 // isAligned reports whether the values of a storage stay on multiples of their
-// elements when they are moved.
-func (j *joiner) isAligned(s *storage, by int64) bool {
+// elements when they are moved, and have no larger ones than an output, which
+// may become of their bytes, or an input whose bytes the others are.
+func (j *joiner) isAligned(s, other *storage, by, elem int64) bool {
 	for _, v := range j.values[s] {
-		if size := int64(v.Type.DType.Size()); by%size != 0 {
+		size := int64(v.Type.DType.Size())
+		if by%size != 0 || size > elem || other.space == plan.SpaceInput && size > int64(j.program.Body.Params[other.arg].Type.DType.Size()) {
 			return false
 		}
 	}
@@ -200,8 +214,14 @@ func (j *joiner) meet(u, w *ir.Value) bool {
 // u is needed.
 func (j *joiner) spoils(u, w *ir.Value) bool {
 	start, end := j.life(u)
+	if j.index.Def(u) < 0 {
+		end = j.of(u).end // it is donated: nothing needs it when it was read last
+	}
 	if slices.Contains(j.program.Body.Results, u) || j.of(u).isOutput {
 		end = plan.MaxTime
+	}
+	if j.index.Def(w) < 0 {
+		return false
 	}
 	written := plan.Time(2*j.index.Def(w) + 1)
 	if written < start || written >= end {
@@ -238,7 +258,7 @@ func (j *joiner) spoils(u, w *ir.Value) bool {
 // merge makes a and b one storage, from the byte low of b to the byte high.
 func (j *joiner) merge(low, high int64) {
 	into, from, by, own := j.b, j.a, j.shift-low, -low
-	if len(j.values[from]) > len(j.values[into]) {
+	if from.space == plan.SpaceInput || into.space != plan.SpaceInput && len(j.values[from]) > len(j.values[into]) {
 		into, from, by, own = from, into, own, by
 	}
 	if own != 0 {
@@ -250,7 +270,7 @@ func (j *joiner) merge(low, high int64) {
 		x := j.of(v)
 		x.storage, x.offset = into, x.offset+by
 	}
-	if from.size == high-low {
+	if from.size == high-low && into.space == plan.SpaceArena {
 		into.name, into.owner, into.size = from.name, from.owner, from.size
 	}
 	into.output, from.joined = into.output || from.output, true

@@ -78,7 +78,7 @@ func TestPartsInPlace(t *testing.T) {
   %a = neg(%x)
   %c = concat(%x, @w, %a) {axis = 0}
   return %c
-}`, 0, 1, []string{"an input's", "a weight's"}},
+}`, 0, 1, []string{"an input's that is not donated", "a weight's"}},
 		{"a value that is overwritten before the other result reads it", `func @f(%x: f32[256], %y: f32[256]) -> (f32[512], f32[256]) {
   %a = neg(%x)
   %b = relu(%y)
@@ -104,6 +104,34 @@ func TestPartsInPlace(t *testing.T) {
   %c = concat(%a, %b) {axis = 1}
   return %c
 }`, 2 << 10, 0, nil},
+		{"a range that is replaced", `func @f(%x: f32[1024], %y: f32[256]) -> (f32[1024]) {
+  weight @i64_0: i64[1]
+  weight @i64_256: i64[1]
+  weight @i64_512: i64[1]
+  weight @last: i64[1]
+  %a = neg(%x)
+  %h: f32[256] = slice(%a, @i64_0, @i64_256)
+  %t: f32[512] = slice(%a, @i64_512, @last)
+  %n = neg(%y)
+  %c = concat(%h, %n, %t) {axis = 0}
+  return %c
+}`, 0, 3, nil},
+		{"a range of a donated input that is replaced", `func @f(donate %x: f32[1024], %y: f32[256]) -> (f32[1024]) {
+  weight @i64_0: i64[1]
+  weight @i64_256: i64[1]
+  weight @i64_512: i64[1]
+  weight @last: i64[1]
+  %h: f32[256] = slice(%x, @i64_0, @i64_256)
+  %t: f32[512] = slice(%x, @i64_512, @last)
+  %n = neg(%y)
+  %c = concat(%h, %n, %t) {axis = 0}
+  return %c
+}`, 0, 3, nil},
+		{"a donated input in a larger result", `func @f(donate %x: f32[256], %y: f32[256]) -> (f32[512]) {
+  %n = neg(%y)
+  %c = concat(%x, %n) {axis = 0}
+  return %c
+}`, 0, 1, []string{"more than the input's"}},
 		{"in a loop", `func @f(%x: f32[256]) -> (f32[256]) {
   weight @three: i64[]
   %r = loop(@three, _, %x) (%i: i64[], %again: bool[], %s: f32[256]) {
