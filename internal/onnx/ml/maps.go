@@ -193,7 +193,7 @@ func castValues(n *lift.Node, values *ir.Value, to string) *ir.Value {
 	switch to {
 	case "TO_STRING":
 		if !text {
-			n.Unsupported("numbers as strings")
+			n.Unsupported("cast_to TO_STRING of numbers, whose form is not specified (a Cast writes numbers)")
 		}
 		return values
 	case "TO_FLOAT":
