@@ -51,7 +51,7 @@ input x f32[2]
 y = Squash(x)
 output y f32[2]
 -- squash_old.error --
-onnx: not supported: Squash (opset 19): the operator exists from opset 20 on ("Squash#0"). A program can bring operators (WithOperators), and choose outputs that need none of these nodes (WithOutputs)
+onnx: not supported: Squash (opset 19): the operator exists from opset 20 on ("Squash#0"). onnx.version_converter converts many models to another opset. A program can bring operators (WithOperators), and choose outputs that need none of these nodes (WithOutputs)
 `
 )
 
