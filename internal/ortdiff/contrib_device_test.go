@@ -81,7 +81,40 @@ func (w *network) drawNhwc(weights func(out, in, h, v int) []int) (in []string, 
 	return in, []attr{{"pads", []int64{1, 0, 1, 0}}, {"strides", []int64{1, 2}}}
 }
 
+// withoutDropping adds a ratio and a training_mode of false to the operands of
+// a dropout, or neither, and a seed.
+func (w *network) withoutDropping(in []string) ([]string, []attr) {
+	if w.chance(0.5) {
+		in = append(in, w.value(dtype.F32, []int{}, encodeFloats(dtype.F32, 0.25), true).name, w.value(dtype.Bool, []int{}, []byte{0}, true).name)
+	}
+	return in, []attr{{"seed", int64(w.IntN(9))}}
+}
+
+// droppedSum is a dropout of x + bias + residual in inference.
+var droppedSum = foreign{
+	func(w *network) ([]string, []attr) {
+		in := []string{w.source(2, 3, 4).name, w.weight(1, 4), ""}
+		if w.chance(0.5) {
+			in[2] = w.source(2, 3, 4).name
+		}
+		return w.withoutDropping(in)
+	},
+	func(w *network, in []string, _ []attr) string {
+		sum := w.node1("Add", in[:2])
+		if in[2] != "" {
+			sum = w.node1("Add", []string{sum, in[2]})
+		}
+		return w.node1("Identity", []string{sum})
+	},
+}
+
 var foreigners = map[string]foreign{
+	"BiasDropout":        droppedSum,
+	"BitmaskBiasDropout": droppedSum,
+	"BitmaskDropout": {
+		func(w *network) ([]string, []attr) { return w.withoutDropping([]string{w.source(2, 3).name}) },
+		func(w *network, in []string, _ []attr) string { return w.node1("Identity", in[:1]) },
+	},
 	"BiasSplitGelu": {
 		func(w *network) ([]string, []attr) {
 			d := w.between(1, 4)

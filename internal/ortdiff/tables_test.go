@@ -11,7 +11,8 @@ var generators = map[string]func(*drawer){}
 
 // never are operators that ONNX Runtime knows and does not run in any form that
 // Tenure has.
-var never = map[string]bool{"SequenceMap": true, "SwiGLU": true, contribDomain + "::BiasAdd": true, contribDomain + "::BiasSoftmax": true,
+var never = map[string]bool{"SequenceMap": true, "SwiGLU": true, contribDomain + "::BiasDropout": true, contribDomain + "::BitmaskDropout": true,
+	contribDomain + "::BitmaskBiasDropout": true, contribDomain + "::BiasAdd": true, contribDomain + "::BiasSoftmax": true,
 	contribDomain + "::BiasSplitGelu": true, contribDomain + "::GatedRelativePositionBias": true, contribDomain + "::GemmFastGelu": true,
 	contribDomain + "::GroupNorm": true, contribDomain + "::SkipGroupNorm": true, contribDomain + "::NhwcConv": true,
 	contribDomain + "::PackedAttention": true, contribDomain + "::PackedMultiHeadAttention": true, contribDomain + "::RelativePositionBias": true,
