@@ -125,8 +125,10 @@ func inferGlobalPool(s *Sig) error {
 		return s.giveAny(0, x.DType)
 	}
 	dims := x.Shape.Dims()
+	batch, sized := dims[0].Size()
+	channels, counted := dims[1].Size()
 	for i := 2; i < len(dims); i++ {
-		if isSize(dims[i], 0) {
+		if isSize(dims[i], 0) && sized && counted && batch*channels > 0 {
 			return badShape("got %s, want an element to pool", x)
 		}
 		dims[i] = shape.N(1)

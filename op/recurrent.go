@@ -178,8 +178,9 @@ var cellFunctions = func() map[string]cellFunction {
 }()
 
 // Activations returns the functions of a recurrent cell, those of the second
-// direction after those of the first. Parameters in the lists belong, in
-// order, to the functions that have any.
+// direction after those of the first. A list for two directions may stand where
+// there is one. Parameters in the lists belong, in order, to the functions that
+// have any.
 func (s *Sig) Activations() ([]Activation, error) {
 	defaults := map[string][]string{"rnn": {"Tanh"}, "gru": {"Sigmoid", "Tanh"}, "lstm": {"Sigmoid", "Tanh", "Tanh"}}[s.Def.Name]
 	dirs := 1
@@ -191,6 +192,9 @@ func (s *Sig) Activations() ([]Activation, error) {
 		for range dirs {
 			names = append(names[:len(names):len(names)], defaults...)
 		}
+	}
+	if dirs == 1 && len(names) == 2*len(defaults) { // the list of both directions, which ONNX has as the default of an RNN
+		names = names[:len(defaults)]
 	}
 	if len(names) != dirs*len(defaults) {
 		return nil, badShape("activations: got %q, want %d of them", names, dirs*len(defaults))

@@ -155,8 +155,8 @@ func (s *Sig) resizeSpans(rank int) ([]resizeSpan, bool, error) {
 		switch {
 		case arg == 2 && !(v > 0 && v <= math.MaxFloat32):
 			return nil, false, badShape("scales: got %v, want numbers above 0", list)
-		case arg == 3 && !(v >= 1 && v <= maxSize):
-			return nil, false, badShape("sizes: got %v, want numbers from 1 to 2^58", list)
+		case arg == 3 && !(v >= 0 && v <= maxSize):
+			return nil, false, badShape("sizes: got %v, want numbers from 0 to 2^58", list)
 		case arg == 2:
 			sp.scale = v
 		default:
@@ -200,8 +200,11 @@ func (sp resizeSpan) dim(d shape.Dim) (shape.Dim, error) {
 	case !sp.named, sp.scale == 1:
 		return d, nil
 	case sp.scale == 0:
-		if sized && n == 0 {
+		switch {
+		case sized && n == 0 && sp.size > 0:
 			return d, badShape("got size 0 to resize to %d, want an element to sample", sp.size)
+		case sized && n > 0 && sp.size == 0:
+			return d, badShape("got size %d to resize to 0, which only an axis without elements has", n)
 		}
 		return shape.N(sp.size), nil
 	case !sized:
@@ -227,7 +230,7 @@ func (s *Sig) keepAspect(spans []resizeSpan, x Type, dims []shape.Dim) (float64,
 	}
 	for i, sp := range spans {
 		n, ok := x.Shape.Dim(i).Size()
-		if !sp.named {
+		if !sp.named || ok && n == 0 { // an axis without elements has no ratio
 			continue
 		}
 		if !ok {
@@ -242,7 +245,7 @@ func (s *Sig) keepAspect(spans []resizeSpan, x Type, dims []shape.Dim) (float64,
 	}
 	for i, sp := range spans {
 		n, ok := x.Shape.Dim(i).Size()
-		if !sp.named {
+		if !sp.named || ok && n == 0 {
 			continue
 		}
 		dims[i] = shape.Unknown

@@ -135,7 +135,7 @@ func keysWithin(n *lift.Node, a *attention) *ir.Value {
 	case batch == length && batch != shape.Unknown:
 	case !known || !sized:
 		n.Unsupported("a mask of %s for %s, of which it is not known at load whether it has one number per sample", a.mask.Type, a.q.Type)
-	case size == 2*samples && n.Proto.OpType == "Attention":
+	case size == 2*samples && (n.Proto.OpType == "Attention" || n.Proto.OpType == "QAttention"):
 		parts := split(n, a.mask, 0, int64(samples), int64(samples))
 		ends, starts = parts[0], parts[1]
 	case size == 3*samples+2:

@@ -279,11 +279,15 @@ func labels(n *lift.Node, name string, list []string, count int) *ir.Value {
 func labelTensor(n *lift.Node, name string, t *wire.Tensor, count int) (table *ir.Value, text bool) {
 	typ, data, text := attrTensor(n, t)
 	rest, given := lift.Take[*wire.Tensor](n, "default_tensor")
+	// ONNX Runtime writes the defaults of all types beside, and reads that of
+	// the type of the values.
+	word, integer := lift.TakeOr(n, "default_string", "_Unused"), lift.TakeOr(n, "default_int64", int64(-1))
+	float := lift.TakeOr(n, "default_float", float32(math.Copysign(0, -1)))
 	var last []byte
 	switch {
 	case n.Err != nil:
 	case text:
-		list := append(stringsOf(typ, data), "_Unused")
+		list := append(stringsOf(typ, data), word)
 		if given {
 			other, bytes, isText := attrTensor(n, rest)
 			if n.Err == nil && (!isText || other.Shape.Rank() != 2 && other.Shape.Rank() != 1 || other.Shape.NumElements() != other.Shape.Size(other.Shape.Rank()-1)) {
@@ -301,6 +305,10 @@ func labelTensor(n *lift.Node, name string, t *wire.Tensor, count int) (table *i
 		if other, last, text = attrTensor(n, rest); n.Err == nil && (text || other.DType != typ.DType || other.Shape.NumElements() != 1) {
 			n.Fail("default_tensor: got %s, want one element of %s: %w", other, typ.DType, dtype.ErrDType)
 		}
+	case typ.DType == dtype.I64:
+		_, last = lift.IntList([]int64{integer})
+	case typ.DType == dtype.F32:
+		_, last = lift.FloatList([]float32{float})
 	default:
 		absent := -1.0
 		if typ.DType.IsFloat() {

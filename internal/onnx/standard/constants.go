@@ -88,6 +88,11 @@ func liftConstantOfShape(n *lift.Node) {
 		attrs = append(attrs, op.Attr{Name: "value", Value: v})
 	} else if v, ok := lift.DecodeInt(d.Type.DType, data); ok {
 		attrs = append(attrs, op.Attr{Name: "ints", Value: []int64{v}})
+	} else if d.Type.DType == dtype.U64 { // above the integers of an attribute
+		if n.NoMoreAttrs(); n.Operand(1) != nil {
+			n.Finish("expand", []*ir.Value{n.Weight(n.Fresh("value"), op.Type{DType: dtype.U64, Shape: shape.Scalar()}, data), n.Args[0]})
+		}
+		return
 	} else {
 		n.Unsupported("attribute \"value\" of element type %s", d.Type.DType)
 	}
