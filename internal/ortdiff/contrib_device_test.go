@@ -413,7 +413,7 @@ func TestForeignDevices(t *testing.T) {
 			var m *model
 			for k := range file {
 				d := &drawer{Rand: rand.New(rand.NewPCG(3, i)), m: &model{opset: 21}, size: 4}
-				w := &network{encoder: &encoder{&decoder{d}}, used: map[string]bool{}}
+				w := newNetwork(d, dtype.F32)
 				in, attrs := f.draw(w)
 				out := ""
 				if k == 0 {
@@ -448,7 +448,7 @@ func init() {
 			continue // by contrib_test.go
 		}
 		generators[name] = func(d *drawer) {
-			w := &network{encoder: &encoder{&decoder{d}}, used: map[string]bool{}}
+			w := newNetwork(d, dtype.F32)
 			in, attrs := f.draw(w)
 			d.node(name[len(contribDomain)+2:])
 			d.n.in, d.n.attrs = in, attrs

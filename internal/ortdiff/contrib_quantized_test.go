@@ -165,11 +165,7 @@ func contribQuantized(ms func(string, tolerance, func(*drawer)), sums, steps tol
 			past = d.between(1, 3)
 		}
 		unidirectional := d.chance(0.4)
-		if d.chance(0.5) {
-			d.with(dtype.I32, []int{batch, past + time}, d.flags(batch*(past+time)))
-		} else {
-			d.skip()
-		}
+		d.keyMask(batch, time, past+time, true)
 		d.optional(0.7, tx)
 		d.optional(0.7, tw, each...)
 		if past > 0 {
@@ -180,7 +176,7 @@ func contribQuantized(ms func(string, tolerance, func(*drawer)), sums, steps tol
 		d.attr("num_heads", heads)
 		d.maybe("unidirectional", unidirectional)
 		d.maybe("scale", pick(d, 0.5, 1))
-		d.maybe("mask_filter_value", pick(d, -10000, -1000))
+		d.maybe("mask_filter_value", pick(d, -10000.0, -1000))
 		d.outs(1 + min(past, 1))
 	})
 	ms("QEmbedLayerNormalization", sums, func(d *drawer) {

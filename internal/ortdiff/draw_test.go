@@ -167,7 +167,8 @@ func (d *drawer) node(op string) {
 
 // value makes a value of the model, an input or a constant.
 func (d *drawer) value(dt dtype.DType, dims []int, data []byte, constant bool) *value {
-	v := &value{name: fmt.Sprint("x", len(d.m.values)), dt: dt, dims: dims, data: data, constant: constant}
+	v := &value{name: fmt.Sprint("x", d.m.named), dt: dt, dims: dims, data: data, constant: constant}
+	d.m.named++
 	d.m.values = append(d.m.values, v)
 	return v
 }
@@ -179,7 +180,9 @@ func (d *drawer) operand(v *value) *value {
 
 // in adds an operand with drawn elements, mostly an input of the model.
 func (d *drawer) in(dt dtype.DType, dims ...int) *value {
-	return d.operand(d.value(dt, dims, d.data(dt, elements(dims)), d.chance(0.2)))
+	v := d.value(dt, dims, d.data(dt, elements(dims)), d.chance(0.2))
+	v.free = true
+	return d.operand(v)
 }
 
 // with adds an operand with the given elements.

@@ -16,6 +16,10 @@ type value struct {
 	dims     []int
 	data     []byte
 	constant bool
+
+	free    bool  // any numbers would do
+	listed  bool  // a constant that the graph lists among its inputs too
+	written []int // the sizes that the graph declares, as those of typed; nil: dims
 }
 
 // typed is the declaration of a value without bytes: a parameter of a nested
@@ -41,6 +45,7 @@ type node struct {
 
 // graph is the body of a model, or one nested in a node.
 type graph struct {
+	values  []*value // constants of a nested graph
 	nodes   []*node
 	params  []typed
 	outputs []typed // of dtype Invalid where nothing is declared
@@ -52,7 +57,20 @@ type model struct {
 	ml     int // of the domain of classical machine learning; 0: 4
 	graph  graph
 	values []*value
+
+	named int // values that have a name so far
+
+	functions []*ownFunction
 }
+
+// ownFunction is a function that the model defines, in the domain localDomain.
+type ownFunction struct {
+	name    string
+	in, out []string
+	nodes   []*node
+}
+
+const localDomain = "local"
 
 // irVersion is one that has all the element types and that ONNX Runtime reads.
 const irVersion = 10
@@ -61,7 +79,9 @@ func (m *model) encode() []byte {
 	g, keys := m.graph.encode(), dtype.Invalid
 	for _, v := range m.values {
 		if v.constant {
-			g = g.Bytes(5, v.encode())
+			if g = g.Bytes(5, v.encode()); v.listed {
+				g = g.Bytes(11, typed{v.name, v.dt, v.dims}.encode())
+			}
 			continue
 		}
 		if strings.HasSuffix(v.name, ".keys") { // of a map, whose values are the next value
@@ -72,11 +92,49 @@ func (m *model) encode() []byte {
 			g = g.Bytes(11, mapInput(name, keys, v.dt))
 			continue
 		}
-		g = g.Bytes(11, typed{v.name, v.dt, v.dims}.encode())
+		dims := v.dims
+		if v.written != nil {
+			dims = v.written
+		}
+		g = g.Bytes(11, typed{v.name, v.dt, dims}.encode())
 	}
-	return onnxtest.Message(nil).Varint(1, irVersion).Bytes(7, g).Bytes(8, onnxtest.Message(nil).Varint(2, int64(m.opset))).
-		Bytes(8, onnxtest.Message(nil).Text(1, contribDomain).Varint(2, 1)).
-		Bytes(8, onnxtest.Message(nil).Text(1, mlDomain).Varint(2, int64(cmp.Or(m.ml, 4))))
+	w := onnxtest.Message(nil).Varint(1, irVersion).Bytes(7, g)
+	for _, opset := range m.opsets() {
+		w = w.Bytes(8, opset)
+	}
+	for _, f := range m.functions {
+		w = w.Bytes(25, f.encode(m.opsets()))
+	}
+	return w
+}
+
+// opsets encodes the imports of operators.
+func (m *model) opsets() []onnxtest.Message {
+	list := []onnxtest.Message{
+		onnxtest.Message(nil).Varint(2, int64(m.opset)), onnxtest.Message(nil).Text(1, contribDomain).Varint(2, 1),
+		onnxtest.Message(nil).Text(1, mlDomain).Varint(2, int64(cmp.Or(m.ml, 4))),
+	}
+	if m.functions != nil {
+		list = append(list, onnxtest.Message(nil).Text(1, localDomain).Varint(2, 1))
+	}
+	return list
+}
+
+func (f *ownFunction) encode(opsets []onnxtest.Message) onnxtest.Message {
+	w := onnxtest.Message(nil).Text(1, f.name)
+	for _, name := range f.in {
+		w = w.Text(4, name)
+	}
+	for _, name := range f.out {
+		w = w.Text(5, name)
+	}
+	for _, n := range f.nodes {
+		w = w.Bytes(7, n.encode())
+	}
+	for _, opset := range opsets {
+		w = w.Bytes(9, opset)
+	}
+	return w.Text(10, localDomain)
 }
 
 // mapInput declares an input that is a map.
@@ -92,6 +150,9 @@ func (g *graph) encode() onnxtest.Message {
 		w = w.Bytes(1, n.encode())
 	}
 	w = w.Text(2, "main")
+	for _, v := range g.values {
+		w = w.Bytes(5, v.encode())
+	}
 	for _, p := range g.params {
 		w = w.Bytes(11, p.encode())
 	}
@@ -196,16 +257,24 @@ func (m *model) String() string {
 	for _, v := range m.values {
 		fmt.Fprintln(&b, v)
 	}
+	for _, f := range m.functions {
+		fmt.Fprintf(&b, "function %s(%s) (%s)\n%s", f.name, strings.Join(f.in, ", "), strings.Join(f.out, ", "), &graph{nodes: f.nodes})
+	}
 	b.WriteString(m.graph.String())
 	return b.String()
 }
 
 func (v *value) String() string {
-	kind := "input"
-	if v.constant {
+	kind, declared := "input", ""
+	switch {
+	case v.listed:
+		kind = "constant and input"
+	case v.constant:
 		kind = "constant"
+	case v.written != nil:
+		declared = fmt.Sprint(" declared as ", v.written)
 	}
-	return fmt.Sprintf("%s %s: %s%v = %s", kind, v.name, v.dt, v.dims, format(v.dt, v.data))
+	return fmt.Sprintf("%s %s: %s%v%s = %s", kind, v.name, v.dt, v.dims, declared, format(v.dt, v.data))
 }
 
 // format gives the first elements of a tensor as numbers.
@@ -223,6 +292,9 @@ func format(dt dtype.DType, data []byte) string {
 
 func (g *graph) String() string {
 	var b strings.Builder
+	for _, v := range g.values {
+		fmt.Fprintln(&b, v)
+	}
 	for _, n := range g.nodes {
 		fmt.Fprintf(&b, "%s = %s(%s)", strings.Join(n.out, ", "), n.op, strings.Join(n.in, ", "))
 		for _, a := range n.attrs {

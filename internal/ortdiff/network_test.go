@@ -13,9 +13,11 @@ import (
 // ends.
 type network struct {
 	*encoder
-	live []shaped // all values so far
-	used map[string]bool
-	made int
+	dt    dtype.DType // of the floats
+	share float64     // the chance that a weight is one that there is
+	live  []shaped    // all values so far
+	used  map[string]bool
+	made  int
 }
 
 // shaped is a value of floats with its sizes.
@@ -24,10 +26,14 @@ type shaped struct {
 	dims []int
 }
 
+func newNetwork(d *drawer, dt dtype.DType) *network {
+	return &network{encoder: &encoder{&decoder{d}}, dt: dt, used: map[string]bool{}}
+}
+
 // drawNetwork draws a network of about so many layers, with its inputs.
 func drawNetwork(r *rand.Rand, layers int) *model {
 	d := &drawer{Rand: r, m: &model{opset: 11 + r.IntN(10)}, size: 4}
-	w := &network{encoder: &encoder{&decoder{d}}, used: map[string]bool{}}
+	w := newNetwork(d, dtype.F32)
 	switch d.IntN(3) {
 	case 0:
 		w.add(w.source(d.between(1, 2), d.between(1, 6), d.between(4, 9), d.between(4, 9)))
@@ -41,7 +47,7 @@ func drawNetwork(r *rand.Rand, layers int) *model {
 	}
 	for _, x := range w.live {
 		if !w.used[x.name] {
-			w.m.graph.outputs = append(w.m.graph.outputs, typed{name: x.name, dt: dtype.F32, dims: x.dims})
+			w.m.graph.outputs = append(w.m.graph.outputs, typed{name: x.name, dt: w.dt, dims: x.dims})
 		}
 	}
 	return w.m
@@ -68,7 +74,23 @@ func (w *network) add(x shaped) shaped {
 
 // source adds an input of floats.
 func (w *network) source(dims ...int) shaped {
-	return shaped{w.value(dtype.F32, dims, w.numbers(1, elements(dims)), false).name, dims}
+	return shaped{w.value(w.dt, dims, w.numbers(1, elements(dims)), false).name, dims}
+}
+
+// weight is a constant of numbers of about that size.
+func (w *network) weight(size float64, dims ...int) string {
+	if w.share > 0 && w.chance(w.share) {
+		for _, v := range w.m.values {
+			if v.constant && v.dt == w.dt && slices.Equal(v.dims, dims) {
+				return v.name
+			}
+		}
+	}
+	return w.value(w.dt, dims, w.numbers(size, elements(dims)), true).name
+}
+
+func (w *network) number(f float64) string {
+	return w.value(w.dt, []int{}, encodeFloats(w.dt, f), true).name
 }
 
 // numbers draws n floats of about that size.
@@ -77,7 +99,7 @@ func (w *network) numbers(size float64, n int) []byte {
 	for i := range list {
 		list[i] = size * w.NormFloat64()
 	}
-	return encodeFloats(dtype.F32, list...)
+	return encodeFloats(w.dt, list...)
 }
 
 // words are rows of a table that an input of integers names.
@@ -246,7 +268,7 @@ func (w *network) convolution(x shaped) shaped {
 			variance[i] = 0.5 + w.Float64()
 		}
 		y = w.op("BatchNormalization", dims, []string{y.name, w.weight(1, out), w.weight(0.3, out), w.weight(0.3, out),
-			w.value(dtype.F32, []int{out}, encodeFloats(dtype.F32, variance...), true).name})
+			w.value(w.dt, []int{out}, encodeFloats(w.dt, variance...), true).name})
 	}
 	if w.chance(0.3) {
 		y = w.residual(y)
@@ -293,7 +315,7 @@ func (w *network) squeezed(x shaped) shaped {
 		return w.op("Flatten", []int{x.dims[0], elements(x.dims[1:])}, []string{x.name})
 	}
 	dims := []int{x.dims[0], x.dims[1], x.dims[2] * x.dims[3]}
-	return w.op("Reshape", dims, []string{x.name, w.list([]int{3}, int64(dims[0]), int64(dims[1]), -1)})
+	return w.op("Reshape", dims, []string{x.name, w.list([]int{3}, 0, 0, -1)})
 }
 
 // linear is a product with a weight, perhaps with a bias.
@@ -406,5 +428,5 @@ func (w *network) recurrent(x shaped) shaped {
 	y := w.op("LSTM", []int{x.dims[0], 1, x.dims[1], hidden}, []string{x.name, w.weight(0.5, 1, 4*hidden, width), w.weight(0.5, 1, 4*hidden, hidden),
 		w.weight(0.3, 1, 8*hidden)}, attr{"hidden_size", int64(hidden)})
 	dims := []int{x.dims[0], x.dims[1], hidden}
-	return w.op("Reshape", dims, []string{y.name, w.list([]int{3}, int64(dims[0]), int64(dims[1]), int64(hidden))})
+	return w.op("Reshape", dims, []string{y.name, w.list([]int{3}, 0, -1, int64(hidden))})
 }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	"github.com/tenure-go/tenure"
 	"github.com/tenure-go/tenure/dtype"
@@ -171,7 +172,19 @@ func constantOf(t *wire.Tensor) (*value, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &value{name: t.Name, dt: d.Type.DType, dims: d.Type.Shape.Sizes(), data: data, constant: true}, nil
+	v := &value{name: t.Name, dt: d.Type.DType, dims: d.Type.Shape.Sizes(), data: data, constant: true}
+	if d.Text {
+		last := len(v.dims) - 1
+		list := []string{}
+		for row := range slices.Chunk(data, max(1, v.dims[last])) {
+			list = append(list, strings.TrimRight(string(row), "\x00"))
+		}
+		if v.dims[last] == 0 {
+			list = make([]string, elements(v.dims[:last]))
+		}
+		v.dt, v.dims, v.data = dtype.String, v.dims[:last], encodeStrings(list)
+	}
+	return v, nil
 }
 
 func graphOf(g *wire.Graph) (out graph) {

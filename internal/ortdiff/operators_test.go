@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/onnx"
 	"github.com/tenure-go/tenure/memory/memorytest"
 )
@@ -32,6 +33,11 @@ func TestOperators(t *testing.T) {
 		defer umpire.stop()
 	}
 	defer ref.stop()
+	var rewrites *reference
+	if *rewriting != "" {
+		rewrites = &reference{python: ref.python, script: "rewrite.py"}
+		defer rewrites.stop()
+	}
 	total, schemas := tally{}, schemas(t)
 	for _, s := range onnx.Operators() {
 		if random[s.Name] {
@@ -43,7 +49,7 @@ func TestOperators(t *testing.T) {
 			continue
 		}
 		t.Run(strings.ReplaceAll(s.Name, "::", "."), func(t *testing.T) {
-			o := &operator{name: s.Name, from: int(s.From), till: int(s.Till), draw: draw, ref: ref, umpire: umpire, tally: tally{}}
+			o := &operator{name: s.Name, from: int(s.From), till: int(s.Till), draw: draw, ref: ref, umpire: umpire, rewrites: rewrites, tally: tally{}}
 			o.compare(t)
 			if _, known := schemas[o.name]; o.tally["agree"] == 0 && !*evaluator && *models >= 30 && known && !never[o.name] {
 				t.Errorf("got no model of %s that both run, want some", o.name)
@@ -73,6 +79,7 @@ type operator struct {
 	from, till int
 	draw       func(*drawer)
 	ref        *reference
+	rewrites   *reference // writes the models as ONNX Runtime saves them, nil for none
 	umpire     *reference // asked where Tenure and the reference differ, nil for none
 	tally      tally
 }
@@ -136,12 +143,23 @@ func (o *operator) model(i, size int) *model {
 
 // try runs a model with both. A fault is "" where they agree, or cannot be
 // compared.
-func (o *operator) try(m *model) (fault string, err error) {
-	file := m.encode()
+func (o *operator) try(m *model) (fault string, err error) { return o.tryFile(m, m.encode()) }
+
+// tryFile is try for a model that is in a file.
+func (o *operator) tryFile(m *model, file []byte) (fault string, err error) {
 	want, err := o.ref.run(file, m.values)
 	var no *refused
 	if err != nil && !errors.As(err, &no) {
 		return "", err
+	}
+	if o.rewrites != nil && err == nil {
+		how := &value{name: "how", dt: dtype.String, dims: []int{}, data: encodeStrings([]string{*rewriting})}
+		if answer, err := o.rewrites.run(file, append([]*value{how}, m.values...)); err == nil {
+			file = answer["model"].data
+		} else {
+			o.tally["ONNX Runtime does not rewrite it"]++
+			return "", nil
+		}
 	}
 	got, ours := m.run(file, tolerances[o.name])
 	var bad *broken

@@ -73,7 +73,11 @@ func (d *drawer) recurrent(name string, gates int) {
 		d.attr("clip", pick(d, 0.3, 1, 5))
 	}
 	if d.chance(0.4) {
-		d.activations(map[string]int{"RNN": 1, "GRU": 2, "LSTM": 3}[name] * dirs)
+		count := map[string]int{"RNN": 1, "GRU": 2, "LSTM": 3}[name] * dirs
+		if name == "RNN" && d.chance(0.2) {
+			count = 2 // as ONNX Runtime writes it for one direction too
+		}
+		d.activations(count)
 	}
 	if name == "GRU" {
 		d.maybe("linear_before_reset", d.IntN(2))

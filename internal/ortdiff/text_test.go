@@ -267,9 +267,15 @@ func (d *drawer) numberLabels() {
 	if dt != dtype.F64 && d.chance(0.7) {
 		d.labels(count)
 	} else {
-		d.attr("values_tensor", &value{name: "values", dt: dtype.F64, dims: []int{count}, data: d.data(dtype.F64, count)})
+		of := pick(d, dtype.F64, dtype.F64, dtype.F32, dtype.I64, dtype.String)
+		d.attr("values_tensor", &value{name: "values", dt: of, dims: []int{count}, data: d.data(of, count)})
 		if d.chance(0.5) {
-			d.attr("default_tensor", &value{name: "default", dt: dtype.F64, dims: []int{1}, data: d.data(dtype.F64, 1)})
+			d.attr("default_tensor", &value{name: "default", dt: of, dims: []int{1}, data: d.data(of, 1)})
+		}
+		if d.chance(0.3) { // as ONNX Runtime saves it
+			d.attr("default_int64", 77)
+			d.attr("default_float", 0.75)
+			d.attr("default_string", "other")
 		}
 	}
 	d.outs(1)

@@ -17,7 +17,7 @@ CPU = binding.OrtDevice(binding.OrtDevice.cpu(), binding.OrtDevice.default_memor
 
 
 STRING = 8
-KINDS = {"float32": 1, "int32": 6, "int64": 7, "object": STRING, "bool": 9, "float64": 11}
+KINDS = {"float32": 1, "uint8": 2, "int8": 3, "uint16": 4, "int16": 5, "int32": 6, "int64": 7, "object": STRING, "bool": 9, "float16": 10, "float64": 11, "uint32": 12, "uint64": 13}
 
 
 def pack(texts):
@@ -157,4 +157,5 @@ def main():
         sys.stdout.buffer.flush()
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -3,6 +3,7 @@
 The first input is a string named "how": "basic", "extended" or "all" (a level of the optimiser), "dynamic" (weights of 8 bits), "qdq" or
 "qoperator" (weights and activations of 8 bits; also with -channels, -s8 and -u8), or several of these in order, separated by spaces. The others are inputs of the model, with
 which activations are measured. The answer is one output of bytes, "model"; to "finite" it is one byte, 1 if all values of the model are numbers.
+"moved" changes constants of floats in their last bits.
 """
 import os
 import struct
@@ -67,7 +68,24 @@ def quantize(step, source, target, inputs):
                                  activation_type=signed if "s8" in step else unsigned, weight_type=signed)
 
 
+def move(source, target):
+    import onnx
+
+    model = onnx.load(source)
+    random = numpy.random.RandomState(1)
+    for t in model.graph.initializer:
+        if t.data_type not in (1, 10, 11) or len(t.dims) == 0 or any(n.op_type in ("Resize", "Upsample") and t.name in n.input for n in model.graph.node):
+            continue
+        value = onnx.numpy_helper.to_array(t)
+        moved = value * (1 + max(numpy.finfo(value.dtype).eps, 2.0**-23) * random.randn(*value.shape))
+        t.CopyFrom(onnx.numpy_helper.from_array(moved.astype(value.dtype), t.name))
+    onnx.save(model, target)
+
+
 def rewrite(step, source, target, inputs):
+    if step == "moved":
+        move(source, target)
+        return
     if step not in LEVELS:
         quantize(step, source, target, inputs)
         return
