@@ -18,11 +18,11 @@
 // every type. ONNX Runtime runs each step as soon as it is drawn, so that all
 // values are known and moderate. A network runs as it is drawn, or as ONNX
 // Runtime's optimiser or quantiser rewrites it; at its own sizes and, from one
-// load, at others. Where results differ, the nodes run one by one, in both, with
-// the values that they have in the network: a node that departs as the table
-// says explains the difference, and so does a network in which every node agrees
-// alone and nothing changes where none are fused (roundings grow), or whose
-// results differ as much in ONNX Runtime after changes in the last bits.
+// load, at others. Where results differ, the nodes run one by one, in both,
+// with the values that they have in the network: a node that departs as the
+// table says explains the difference, and so does a network in which every node
+// agrees alone and nothing changes where none are fused (roundings grow), or
+// whose results differ as much in ONNX Runtime after changes in the last bits.
 // -drawn prints how often each operator, type and property was drawn.
 //
 // TestPublicCases opens the dimensions of the public test cases,

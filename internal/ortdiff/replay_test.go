@@ -195,7 +195,8 @@ func (x *mixer) takeApart(m *model, file []byte) *parts {
 }
 
 // replay runs each node alone, with the values that it has in ONNX Runtime or
-// else those given, and returns what came out other than agreement, by operator.
+// else those given, and returns what came out other than agreement, by
+// operator.
 func (p *parts) replay(x *mixer, values map[string]*value) map[string]string {
 	outcomes := map[string]string{}
 	if p == nil {
@@ -226,6 +227,9 @@ func (p *parts) replay(x *mixer, values map[string]*value) map[string]string {
 		}
 		if fault != "" && err == nil {
 			outcomes[name] = fault
+			if why := excuseOf(single, fault); why != "" {
+				outcomes[name] = "departs: " + why
+			}
 		}
 		if *verbose {
 			fmt.Printf("alone, %s: %s\n", name, o.tally)

@@ -96,8 +96,8 @@ func (v *value) tensor() (*tensor.Tensor, error) {
 func (m *model) session(s *tenure.Session, pass func(*tensor.Tensor) tensor.Operand) (map[string]*value, error) {
 	in := tenure.Inputs{}
 	for _, v := range m.values {
-		if v.constant || !slices.ContainsFunc(s.Model().Inputs(), func(in tenure.Info) bool { return in.Name == v.name || strings.HasPrefix(v.name, in.Name+".") }) {
-			continue // ONNX Runtime's optimiser drops inputs that nothing reads
+		if v.constant {
+			continue
 		}
 		x, err := v.tensor()
 		if err != nil {
