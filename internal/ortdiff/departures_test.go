@@ -253,7 +253,9 @@ var departures = []departure{
 	{[]string{"RNN", "GRU", "LSTM"}, "what follows from a NaN is one; ONNX Runtime's functions cut it to a bound",
 		func(m *model, fault string) bool { return strings.Contains(fault, ": got NaN, want ") }},
 	{[]string{"GroupNormalization"}, "scales and biases have an element for each channel; ONNX Runtime repeats a single one",
-		func(m *model, fault string) bool { return refusal(fault) && strings.Contains(fault, "got f32[1], want [") }},
+		func(m *model, fault string) bool {
+			return refusal(fault) && strings.Contains(fault, "got f32[1], want [")
+		}},
 	{[]string{"If", "Loop", "Scan"}, "a branch or body that does not run must fit the sizes of the inputs too; ONNX Runtime looks when it runs",
 		func(*model, string) bool { return false }}, // mixer.isIdle finds it
 	{[]string{contribDomain + "::SkipLayerNormalization", contribDomain + "::SkipSimplifiedLayerNormalization"}, "what is added broadcasts; ONNX Runtime repeats whatever sizes it has",
