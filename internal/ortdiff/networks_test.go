@@ -142,8 +142,8 @@ func (m *model) brief() string {
 	return short.String()
 }
 
-// readBy returns the network with those inputs that the file has: ONNX Runtime's
-// optimiser drops some that nothing reads.
+// readBy returns the network with those inputs that the file has: ONNX
+// Runtime's optimiser drops some that nothing reads.
 func (m *model) readBy(file []byte) (*model, error) {
 	decoded, err := wire.Decode(file)
 	if err != nil {
