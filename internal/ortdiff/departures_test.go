@@ -263,7 +263,9 @@ var departures = []departure{
 			return refusal(fault) && strings.Contains(fault, "broadcast: got") || otherSizes3.MatchString(fault)
 		}},
 	{[]string{"PRelu"}, "slopes broadcast to the sizes of the input; ONNX Runtime lets inputs broadcast to theirs",
-		func(m *model, fault string) bool { return refusal(fault) && strings.Contains(fault, "want a shape that broadcasts to") }},
+		func(m *model, fault string) bool {
+			return refusal(fault) && strings.Contains(fault, "want a shape that broadcasts to")
+		}},
 	{[]string{contribDomain + "::QLinearWhere"}, "the condition must broadcast with the two others; ONNX Runtime does not look",
 		func(m *model, fault string) bool { return refusal(fault) && strings.Contains(fault, "broadcast: got") }},
 	{[]string{"RNN", "GRU", "LSTM"}, "numbers that grow from step to step differ by more roundings than others",
