@@ -233,7 +233,7 @@ func (m *Model) compileChecked(ctx context.Context, t target, o sessionOptions) 
 func (m *Model) execOptions(o sessionOptions, declined []plan.Declined, copies []plan.Copy) exec.Options {
 	e := exec.Options{Threads: o.threads, MaxConcurrent: o.maxConcurrent, Declined: declined, Copies: copies, Store: m.file.Weights, Compressed: m.compressed}
 	if o.promise != nil {
-		e.Capacity = &o.promise.capacity
+		e.Capacity, e.Apart = &o.promise.capacity, o.promise.boxed
 	}
 	return e
 }

@@ -22,6 +22,7 @@ import (
 type promise struct {
 	sizes    *sizes
 	capacity solve.Capacity
+	boxed    bool // it is made for boxes of sizes
 	figures  plan.Range
 
 	structures structures
@@ -83,7 +84,8 @@ func (m *Model) promise(ctx context.Context, o sessionOptions) (*promise, error)
 		_, factors := sizes.total()
 		return nil, fmt.Errorf("got %.0f sizes (%s), want at most %d: %w", n, factors, most, ErrUnsupported)
 	}
-	if total, _ := sizes.total(); total > float64(o.limits.each) {
+	total, _ := sizes.total()
+	if p.boxed = total > float64(o.limits.each); p.boxed {
 		err = m.promiseBoxes(ctx, p, o)
 	} else {
 		err = m.promiseEach(ctx, p, o)

@@ -373,3 +373,35 @@ func TestCheckRange(t *testing.T) {
 		t.Errorf("got %v, want ErrInput", err)
 	}
 }
+
+// TestPromiseOfParts holds the promise of a program that puts values together
+// against the plans of single sizes: parts are computed in place where sizes
+// are planned one by one, and copied in the boxes of more.
+func TestPromiseOfParts(t *testing.T) {
+	memorytest.Check(t)
+	p := must(ir.Parse(`
+	func @parts(%x: f32[1,n,16]) {
+		%a = relu(%x)
+		%b = neg(%x)
+		%c = concat(%a, %b) {axis = 1}
+		%d = softmax(%c) {axis = 1}
+		%e = transpose(%d) {perm = [0,2,1]}
+		return %e
+	}`, op.Builtin()))
+	m := must(tenure.LoadProgram(p, nil))
+	defer m.Close()
+	const most = 100
+	alone := must(m.Plan(t.Context(), tenure.Shapes{"x": {1, most, 16}}))
+	part := int64(64 * most)
+	if alone.ArenaBytes != 2*part {
+		t.Errorf("got an arena of %d bytes for the largest size, want %d", alone.ArenaBytes, 2*part)
+	}
+	each := must(m.PlanUpTo(t.Context(), tenure.WithUpTo("n", most)))
+	if each.Arena.Bytes != alone.ArenaBytes {
+		t.Errorf("got a promise of %d bytes of arena, want %d as of the largest size", each.Arena.Bytes, alone.ArenaBytes)
+	}
+	many := must(m.PlanUpTo(t.Context(), tenure.WithUpTo("n", 10000)))
+	if want := 4 * int64(64*10000); many.Arena.Bytes != want || many.Boxes == 0 {
+		t.Errorf("got a promise of %d bytes of arena and %d boxes, want %d and some", many.Arena.Bytes, many.Boxes, want)
+	}
+}

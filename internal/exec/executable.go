@@ -45,6 +45,11 @@ type Options struct {
 	// sizes. Values of each are placed in at most so many bytes, if they were
 	// before, and the executable has the figures of its proof.
 	Capacity *solve.Capacity
+
+	// Apart keeps operands out of the bytes of results that they are parts of.
+	// Then no value of a plan for smaller sizes lies where that of larger ones
+	// has none.
+	Apart bool
 }
 
 // Executable is a compiled program: the numbers of its plan, proved, and where

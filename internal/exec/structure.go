@@ -44,8 +44,8 @@ type structure struct {
 
 func newStructure(p *ir.Program, o Options) *structure {
 	s := &structure{program: p, types: ir.TypesOf(p), options: o, lowering: newLowering(p), prover: check.NewProver(p)}
-	if o.Capacity != nil {
-		s.lowering.joins = nil // the places of parts do not grow with sizes as those of whole values do
+	if o.Apart {
+		s.lowering.joins = nil
 	}
 	s.weights = make([]*ir.Value, p.NumIDs())
 	for _, v := range p.Weights {

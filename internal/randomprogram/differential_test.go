@@ -21,7 +21,6 @@ import (
 	"github.com/tenure-go/tenure/internal/invariant"
 	"github.com/tenure-go/tenure/internal/modeltest"
 	"github.com/tenure-go/tenure/internal/pass"
-	"github.com/tenure-go/tenure/internal/plan/solve"
 	"github.com/tenure-go/tenure/internal/weights"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/memory"
@@ -100,13 +99,13 @@ func forRandom(t *testing.T, programs int, do func(t *rapid.T, pool *compute.Poo
 
 // randomProgram is a program as a model file would give it, and its inputs.
 type randomProgram struct {
-	program  *ir.Program
-	weights  ir.WeightMap
-	bounds   map[*ir.Value]bound
-	dynamic  bool            // it has values whose size depends on data, mostly
-	capacity *solve.Capacity // of the arena, for a program that is to be planned for many sizes
-	open     []int           // per parameter: bits of the axes whose size the file leaves open
-	inputs   [2][][]byte     // for two runs
+	program *ir.Program
+	weights ir.WeightMap
+	bounds  map[*ir.Value]bound
+	dynamic bool        // it has values whose size depends on data, mostly
+	apart   bool        // the plan puts no operand into the bytes of a result that it is a part of
+	open    []int       // per parameter: bits of the axes whose size the file leaves open
+	inputs  [2][][]byte // for two runs
 }
 
 // words returns n bytes aligned for any element, filled with a byte.
@@ -168,7 +167,7 @@ func (d *randomProgram) prepare(t *rapid.T, seen map[string]int) *exec.Executabl
 		d.refuse(t, "specialise", err, ctx.Program, seen)
 		return nil
 	}
-	e, err := exec.Compile(context.Background(), ctx.Program, constants, exec.Options{Threads: 2, Effort: -1, Capacity: d.capacity})
+	e, err := exec.Compile(context.Background(), ctx.Program, constants, exec.Options{Threads: 2, Effort: -1, Apart: d.apart})
 	if err != nil {
 		t.Fatalf("compile: %v\n%s\nwas\n%s", err, ctx.Program, d.program)
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/compute"
 	"github.com/tenure-go/tenure/internal/exec"
-	"github.com/tenure-go/tenure/internal/plan/solve"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/op"
@@ -114,9 +113,9 @@ func (d *randomProgram) countParts(t *rapid.T, seen map[string]int) {
 		t.Fatal(err)
 	}
 	seen["arena"] += int(document.ArenaBytes)
-	d.capacity = &solve.Capacity{}
+	d.apart = true
 	whole := d.prepare(t, map[string]int{})
-	d.capacity = nil
+	d.apart = false
 	seen["arena if all parts are copied"] += int(whole.ArenaBytes)
 	if whole.ArenaBytes < e.ArenaBytes {
 		seen["larger arena"]++
