@@ -23,7 +23,8 @@
 //
 // Values of the program have the names of the file, calls the names of their
 // nodes. Types are inferred with the operator table; types that the file
-// declares are compared with them.
+// declares are compared with them. What contradicts itself in a file and has
+// one meaning all the same, as ONNX Runtime reads it, is a note of the model.
 //
 // # Faults
 //
