@@ -114,7 +114,7 @@ func isGrown(fault string) bool {
 }
 
 // withoutElements are operands in an error that have none.
-var withoutElements = regexp.MustCompile(`got [a-z0-9]+\[([0-9]+,)*0(,[0-9]+)*\]`)
+var withoutElements = regexp.MustCompile(`got [a-z0-9]+\[([0-9]+,)*0(,[0-9]+)*\]|want 0 in dimension`)
 
 var departures = []departure{
 	{
