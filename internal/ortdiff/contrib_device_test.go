@@ -62,6 +62,10 @@ func (w *network) groupNorm(x, scale, bias string, attrs []attr) string {
 	return y
 }
 
+func (w *network) half(x string) string {
+	return w.node1("Cast", []string{x}, attr{"to", int64(dtype.F16.ONNX())})
+}
+
 func (w *network) drawGroupNorm() (in []string, attrs []attr, dims []int) {
 	groups := w.between(1, 3)
 	c, last := groups*w.between(1, 3), int64(w.IntN(2))
@@ -147,9 +151,18 @@ var foreigners = map[string]foreign{
 	"GroupNorm": {
 		func(w *network) ([]string, []attr) {
 			in, attrs, _ := w.drawGroupNorm()
+			if w.chance(0.4) {
+				in[0] = w.half(in[0])
+			}
 			return in, attrs
 		},
-		func(w *network, in []string, attrs []attr) string { return w.groupNorm(in[0], in[1], in[2], attrs) },
+		func(w *network, in []string, attrs []attr) string {
+			scale, bias := in[1], in[2]
+			if w.valueOf(in[0]) == nil { // a half
+				scale, bias = w.half(scale), w.half(bias)
+			}
+			return w.groupNorm(in[0], scale, bias, attrs)
+		},
 	},
 	"SkipGroupNorm": {
 		func(w *network) ([]string, []attr) {

@@ -62,7 +62,8 @@ func (g groupNorm) finish(n *lift.Node, x *ir.Value) {
 	if g.last {
 		x = channelsFirst(n, x)
 	}
-	y := n.Call("group_normalization", []*ir.Value{x, n.Args[1], n.Args[2]}, g.attrs...)
+	dt := n.Args[0].Type.DType // scale and bias are in single precision, whatever x is
+	y := n.Call("group_normalization", []*ir.Value{x, as(n, n.Args[1], dt), as(n, n.Args[2], dt)}, g.attrs...)
 	if g.last {
 		y = channelsLast(n, y)
 	}
