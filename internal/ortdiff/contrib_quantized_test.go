@@ -354,8 +354,8 @@ func contribQuantized(ms func(string, tolerance, func(*drawer)), sums, steps tol
 		d.optional(0.5, dtype.F32, n)
 	})
 	ms("MatMulNBits", tolerance{64, 256, 0, "sums in another order"}, func(d *drawer) {
-		block, n, bits := pick(d, 16, 32), d.between(1, 5), pick(d, 2, 4, 4, 8, 8)
-		k := block*d.between(1, 3) - pick(d, 0, 0, 5, 6, 8)
+		dt, block, n, bits := pick(d, dtype.F32, dtype.F32, dtype.F32, dtype.F16), pick(d, 16, 32, 32, 64, 128, 256), d.between(1, 5), pick(d, 2, 4, 4, 8, 8)
+		k := max(1, block*d.between(1, 3)-pick(d, 0, 0, 5, 6, 8, 15))
 		blocks := (k + block - 1) / block
 		packed := func(n int) []byte {
 			data := make([]byte, n)
@@ -364,15 +364,15 @@ func contribQuantized(ms func(string, tolerance, func(*drawer)), sums, steps tol
 			}
 			return data
 		}
-		d.in(dtype.F32, append(d.dims(1, 2), k)...)
+		d.in(dt, append(d.dims(1, 2), k)...)
 		d.operand(d.value(dtype.U8, []int{n, blocks, block * bits / 8}, packed(n*blocks*block*bits/8), true))
 		each := pick(d, []int{n * blocks}, []int{n, blocks})
-		d.operand(d.value(dtype.F32, each, d.data(dtype.F32, n*blocks), true))
+		d.operand(d.value(dt, each, d.data(dt, n*blocks), true))
 		switch row := (blocks*bits + 7) / 8; {
 		case d.chance(0.3):
 			d.skip()
 		case bits < 8 && d.chance(0.4):
-			d.operand(d.value(dtype.F32, each, d.data(dtype.F32, n*blocks), d.chance(0.5)))
+			d.operand(d.value(dt, each, d.data(dt, n*blocks), d.chance(0.5)))
 		default:
 			d.operand(d.value(dtype.U8, pick(d, []int{n * row}, []int{n, row}), packed(n*row), true))
 		}
@@ -385,7 +385,7 @@ func contribQuantized(ms func(string, tolerance, func(*drawer)), sums, steps tol
 		} else {
 			d.skip()
 		}
-		d.optional(0.3, dtype.F32, n)
+		d.optional(0.3, dt, n)
 		d.maybe("accuracy_level", pick(d, 0, 1))
 		d.attr("K", k)
 		d.attr("N", n)

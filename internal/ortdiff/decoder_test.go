@@ -86,8 +86,29 @@ func (d *decoder) lengths() (last, total string) {
 	return last, d.put("", "Cast", []string{n}, []string{"total_sequence_length"}, attr{"to", int64(dtype.I32.ONNX())})
 }
 
+// mixture is the part of a layer that some experts compute for each token.
+func (d *decoder) mixture(x string, name func(string) string) string {
+	const experts, inner = 4, 32
+	scores := d.put("", "MatMul", []string{x, d.weight(0.5, decoderWidth, experts)}, []string{name("scores")})
+	scores = d.put("", "Reshape", []string{scores, d.list([]int{2}, -1, experts)}, []string{name("scores of tokens")})
+	product := func(rows, columns int) []string {
+		blocks := columns / decoderBlock
+		scales := make([]float64, experts*rows*blocks)
+		for i := range scales {
+			scales[i] = (0.5 + d.Float64()) / 4 / math.Sqrt(float64(columns))
+		}
+		w := d.value(dtype.U8, []int{experts, rows, columns / 2}, d.someBytes(experts*rows*columns/2), true).name
+		return []string{w, d.value(dtype.F32, []int{experts, rows, blocks}, encodeFloats(dtype.F32, scales...), true).name, d.weight(0.2, experts, rows)}
+	}
+	in := slices.Concat([]string{x, scores}, product(2*inner, decoderWidth), product(decoderWidth, inner))
+	return d.put(contribDomain, "QMoE", in, []string{name("mixture")}, attr{"k", int64(2)}, attr{"activation_type", "swiglu"}, attr{"swiglu_fusion", int64(1)},
+		attr{"activation_alpha", float32(1.702)}, attr{"activation_beta", float32(1)}, attr{"swiglu_limit", float32(7)},
+		attr{"normalize_routing_weights", int64(1)}, attr{"expert_weight_bits", int64(4)}, attr{"block_size", int64(decoderBlock)})
+}
+
 // drawDecoder makes the model. Its inputs have symbols for sizes and no bytes.
-func drawDecoder(r *rand.Rand) *model {
+// One with experts has sinks in its attention too.
+func drawDecoder(r *rand.Rand, experts bool) *model {
 	d := &decoder{&drawer{Rand: r, m: &model{opset: 18}}}
 	d.input("input_ids", dtype.I64, batchSize, sequenceLength)
 	d.input("attention_mask", dtype.I64, batchSize, totalLength)
@@ -117,10 +138,18 @@ func drawDecoder(r *rand.Rand) *model {
 			ins, outs = append(ins, fmt.Sprintf("past.%d.%s", layer, part)), append(outs, fmt.Sprintf("present.%d.%s", layer, part))
 			d.m.graph.outputs = append(d.m.graph.outputs, typed{name: outs[len(outs)-1]})
 		}
-		a := d.put(contribDomain, "GroupQueryAttention", append(ins, last, total, angles[0], angles[1], "", ""), outs, attr{"num_heads", int64(decoderHeads)},
+		ins = append(ins, last, total, angles[0], angles[1], "", "")
+		if experts {
+			ins = append(ins, d.weight(1, decoderHeads))
+		}
+		a := d.put(contribDomain, "GroupQueryAttention", ins, outs, attr{"num_heads", int64(decoderHeads)},
 			attr{"kv_num_heads", int64(decoderGroups)}, attr{"scale", float32(0.25)}, attr{"do_rotary", int64(1)}, attr{"rotary_interleaved", int64(0)},
 			attr{"local_window_size", int64(-1)}, attr{"softcap", float32(0)})
 		x, residual = d.norm(residual, d.linear(a, name("o"), decoderHeads*decoderSize, decoderWidth), name("norm 1"))
+		if experts {
+			x, residual = d.norm(residual, d.mixture(x, name), name("norm 2"))
+			continue
+		}
 		gate, up := d.linear(x, name("gate"), decoderWidth, decoderInner), d.linear(x, name("up"), decoderWidth, decoderInner)
 		open := d.put("", "Mul", []string{gate, d.put("", "Sigmoid", []string{gate}, []string{name("sigmoid")})}, []string{name("open")})
 		inner := d.put("", "Mul", []string{open, up}, []string{name("inner")})
@@ -141,8 +170,14 @@ func TestDecoder(t *testing.T) {
 	memorytest.Check(t)
 	ref := &reference{python: python(t, "onnxruntime")}
 	defer ref.stop()
+	for name, experts := range map[string]bool{"plain": false, "experts": true} {
+		t.Run(name, func(t *testing.T) { compareDecoder(t, ref, experts) })
+	}
+}
+
+func compareDecoder(t *testing.T, ref *reference, experts bool) {
 	r := rand.New(rand.NewPCG(7, 11))
-	file := drawDecoder(r).encode()
+	file := drawDecoder(r, experts).encode()
 	m, err := tenure.LoadBytes(file)
 	if err != nil {
 		t.Fatal(err)
