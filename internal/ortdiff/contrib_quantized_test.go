@@ -386,7 +386,7 @@ func contribQuantized(ms func(string, tolerance, func(*drawer)), sums, steps tol
 			d.skip()
 		}
 		d.optional(0.3, dt, n)
-		d.maybe("accuracy_level", pick(d, 0, 1))
+		d.maybe("accuracy_level", pick(d, 0, 1, 1, 4))
 		d.attr("K", k)
 		d.attr("N", n)
 		d.attr("bits", bits)

@@ -1,6 +1,8 @@
 package ortdiff_test
 
 import (
+	"math"
+
 	"github.com/tenure-go/tenure/dtype"
 )
 
@@ -170,6 +172,9 @@ func drawQuantize(d *drawer, quantize bool) {
 			if d.chance(0.4) {
 				list[i] = float64(d.between(-40, 40)) / 4 // ties for scales that are powers of 2
 			}
+		}
+		if d.special {
+			list[d.IntN(len(list))] = math.NaN()
 		}
 		d.with(real, dims, encodeFloats(real, list...))
 	} else {
