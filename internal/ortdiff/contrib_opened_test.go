@@ -56,7 +56,7 @@ func TestOpenedContrib(t *testing.T) {
 // readsFirst are operators that need that dimension when they are loaded, in
 // some calls: a mask that is a list has one number for each sample, or several;
 // the first axis of a window counts channels.
-var readsFirst = map[string]bool{"Attention": true, "MultiHeadAttention": true, "CausalConvWithState": true}
+var readsFirst = map[string]bool{"Attention": true, "MultiHeadAttention": true, "QAttention": true, "CausalConvWithState": true}
 
 // encodeOpen is the file of the model with an open first dimension in the
 // declarations of inputs that are no lists.

@@ -27,6 +27,8 @@ var (
 	optimisations  = []string{"basic", "extended", "all"}
 	quantisations  = []string{"dynamic", "dynamic-u8-channels", "qdq", "qdq-channels", "qdq-s8", "qoperator", "qoperator-channels"}
 	rewrittenAgain = []string{"dynamic", "qdq", "qdq-channels", "qdq-s8", "qoperator"} // and then optimised
+	converted      = []string{"half", "bnb4"}
+	convertedMore  = []string{"fused", "bits2", "bits4", "bits8", "fused half", "fused dynamic", "fused bits4 extended"} // with more packages
 )
 
 // rewriter is ONNX Runtime in three processes: one rewrites models, one runs
@@ -47,6 +49,12 @@ func TestRewritten(t *testing.T) {
 		ways = append(ways, quantisations...)
 		for _, way := range rewrittenAgain {
 			ways = append(ways, way+" extended", "basic "+way)
+		}
+		ways = append(ways, converted...)
+		if err := exec.Command(py, "-c", "import sympy, onnx_ir").Run(); err == nil {
+			ways = append(ways, convertedMore...)
+		} else {
+			t.Logf("without the optimiser for language models and weights of a few bits, which need the packages sympy and onnx_ir: %v", err)
 		}
 	} else {
 		t.Logf("without quantisers, which need the package onnx: %v", err)
@@ -95,7 +103,7 @@ func (o rewriter) compare(m *model, way string) (outcome, fault string) {
 	case err != nil:
 		return "refused", "refused: " + err.Error()
 	}
-	exact := slices.Contains(optimisations, way)
+	exact := slices.Contains(optimisations, way) || way == "fused"
 	for _, out := range m.graph.outputs {
 		if a := apartBy(got[out.name], want[out.name], exact); a.text != "" {
 			switch {
@@ -105,7 +113,7 @@ func (o rewriter) compare(m *model, way string) (outcome, fault string) {
 			case o.wavers(m, file, want, a.most):
 				return "ONNX Runtime's own results are as far apart", ""
 			case !o.finite(m, file):
-				return "a NaN or an infinity is quantised, which is left open", ""
+				return "a value on the way is NaN or infinite, which is left open", ""
 			}
 			return "fault", fmt.Sprintf("output %s: %s\n%s", out.name, a.text, m)
 		}

@@ -1,8 +1,10 @@
 """Rewrites models as ONNX Runtime's optimiser and quantiser do, by the protocol of reference.py.
 
 The first input is a string named "how": "basic", "extended" or "all" (a level of the optimiser), "dynamic" (weights of 8 bits), "qdq" or
-"qoperator" (weights and activations of 8 bits; also with -channels, -s8 and -u8), or several of these in order, separated by spaces. The others are inputs of the model, with
-which activations are measured. The answer is one output of bytes, "model"; to "finite" it is one byte, 1 if all values of the model are numbers.
+"qoperator" (weights and activations of 8 bits; also with -channels, -s8 and -u8), "bits2", "bits4", "bits8" and "bnb4" (weights of products in
+blocks), "half" (half precision inside), "fused" (the optimiser for language models), or several of these in order, separated by spaces. The
+others are inputs of the model, with which activations are measured. The answer is one output of bytes, "model"; to "finite" it is one byte, 1 if
+all values of the model are numbers.
 "moved" changes constants of floats in their last bits.
 """
 import os
@@ -82,9 +84,43 @@ def move(source, target):
     onnx.save(model, target)
 
 
+def pack(step, source, target):
+    import onnx
+
+    model = onnx.load(source)
+    if step == "bnb4":
+        from onnxruntime.quantization.matmul_bnb4_quantizer import MatMulBnb4Quantizer
+
+        quantizer = MatMulBnb4Quantizer(model, 1, 32)
+    else:
+        from onnxruntime.quantization import matmul_nbits_quantizer as nbits
+
+        config = nbits.DefaultWeightOnlyQuantConfig(block_size=32, is_symmetric=False, bits=int(step[4:]))
+        quantizer = nbits.MatMulNBitsQuantizer(model, algo_config=config)
+    quantizer.process()
+    quantizer.model.save_model_to_file(target)
+
+
+def convert(step, source, target):
+    from onnxruntime.transformers import float16, optimizer
+
+    if step == "fused":
+        optimizer.optimize_model(source, "bert", num_heads=0, hidden_size=0, opt_level=0).save_model_to_file(target)
+        return
+    import onnx
+
+    onnx.save(float16.convert_float_to_float16(onnx.load(source), keep_io_types=True), target)
+
+
 def rewrite(step, source, target, inputs):
     if step == "moved":
         move(source, target)
+        return
+    if step.startswith(("bits", "bnb")):
+        pack(step, source, target)
+        return
+    if step in ("fused", "half"):
+        convert(step, source, target)
         return
     if step not in LEVELS:
         quantize(step, source, target, inputs)
