@@ -1,5 +1,7 @@
 package op
 
+import "slices"
+
 // AliasKind says how a result relates to the bytes of an operand.
 type AliasKind uint8
 
@@ -56,7 +58,7 @@ type Rule struct {
 type Alias struct {
 	declared bool
 	rules    []Rule
-	start    func(s *Sig, arg int) (bytes int, ok bool)
+	parts    func(s *Sig, starts []int) (ok bool)
 }
 
 // Fresh declares that every result lies in bytes of its own.
@@ -80,19 +82,19 @@ func ViewOf(arg int) Alias {
 }
 
 // OfParts returns rules of an operator that puts its operands together: a says
-// how its results may overwrite operands or be views of them, and start where
-// the bytes of an operand are in result 0, in one piece, at an offset in bytes.
-// It is false where this call does not put them into one piece. The parts of a
-// call do not overlap each other. An operand may be computed where it is a part
-// of the result; the kernel leaves it as it is there.
-func (a Alias) OfParts(start func(s *Sig, arg int) (bytes int, ok bool)) Alias {
-	a.declared, a.start = true, start
+// how its results may overwrite operands or be views of them, and parts where
+// the bytes of each operand are in result 0, at offsets in bytes. It is false
+// where a call does not put every operand into one piece. The parts follow one
+// another and are all of the result. An operand may be computed where it is a
+// part of the result; the kernel leaves it as it is there.
+func (a Alias) OfParts(parts func(s *Sig, starts []int) (ok bool)) Alias {
+	a.declared, a.parts = true, parts
 	return a
 }
 
 // HasParts reports whether the operator puts its operands together, as
 // [Alias.OfParts] declares.
-func (a Alias) HasParts() bool { return a.start != nil }
+func (a Alias) HasParts() bool { return a.parts != nil }
 
 // Declared reports whether the operator said anything about aliasing.
 func (a Alias) Declared() bool { return a.declared }
@@ -131,17 +133,21 @@ func (s *Sig) AliasOf(arg, result int) (kind AliasKind, offsetBytes int) {
 	return 0, 0
 }
 
-// PartOf returns where the operand's bytes are in result 0, false where they
-// are not in it in one piece, or where the result is a view: see
-// [Alias.OfParts].
-func (s *Sig) PartOf(arg int) (offsetBytes int, ok bool) {
-	if s.Def.Alias.start == nil || !s.Has(arg) || !s.IsStatic() {
-		return 0, false
+// Parts returns where the bytes of each operand are in result 0, in a list that
+// it appends to none. It is nil where they are not in it in one piece each, or
+// where the result is a view: see [Alias.OfParts].
+func (s *Sig) Parts(none []int) []int {
+	if s.Def.Alias.parts == nil || !s.IsStatic() {
+		return nil
 	}
 	if of, _ := s.ViewOf(0); of >= 0 {
-		return 0, false
+		return nil
 	}
-	return s.Def.Alias.start(s, arg)
+	starts := slices.Grow(none, len(s.Args))[:len(s.Args)]
+	if !s.Def.Alias.parts(s, starts) {
+		return nil
+	}
+	return starts
 }
 
 // Permutes reports whether the kernel of this call puts the operand's elements

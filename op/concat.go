@@ -12,7 +12,7 @@ var concatOps = []*Def{
 		Name: "concat", ONNX: "Concat", Doc: "concatenates the operands along an axis",
 		MinArgs: 1, MaxArgs: Variadic, Attrs: []AttrDef{needed("axis", Int)}, Infer: inferConcat,
 		// A cache starts empty: one of two operands is then all there is.
-		Alias: Aliases(Rule{Arg: 0, Kind: View, When: onlyNonEmpty(0)}, Rule{Arg: 1, Kind: View, When: onlyNonEmpty(1)}).OfParts(concatStart),
+		Alias: Aliases(Rule{Arg: 0, Kind: View, When: onlyNonEmpty(0)}, Rule{Arg: 1, Kind: View, When: onlyNonEmpty(1)}).OfParts(concatParts),
 	},
 	{
 		Name: "split", ONNX: "Split", Doc: "splits x along an axis into parts of the given sizes, or of equal ones",
@@ -91,27 +91,29 @@ func onlyNonEmpty(arg int) func(*Sig) bool {
 	}
 }
 
-// concatStart returns the start of an operand that is one piece of the result:
-// all axes before the one that grows are of size 1.
-func concatStart(s *Sig, arg int) (bytes int, ok bool) {
+// concatParts finds the operands in a result that has each in one piece: all
+// axes before the one that grows are of size 1.
+func concatParts(s *Sig, starts []int) (ok bool) {
 	sizes := s.Results[0].Shape.Sizes()
 	axis, err := axisOf(s.Int("axis"), len(sizes))
 	if err != nil {
-		return 0, false
+		return false
 	}
 	for _, n := range sizes[:axis] {
 		if n != 1 {
-			return 0, false
+			return false
 		}
 	}
-	for _, a := range s.Args[:arg] {
+	at := 0
+	for i, a := range s.Args {
+		starts[i] = at
 		n, err := a.Bytes()
 		if err != nil {
-			return 0, false
+			return false
 		}
-		bytes += n
+		at += n
 	}
-	return bytes, true
+	return true
 }
 
 // splitSizes returns the sizes of the parts of a dimension, in a list that it

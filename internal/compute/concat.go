@@ -80,7 +80,10 @@ func (k *movers) Tile(t *Task, tile int, _ []byte) {
 	}
 }
 
-type concatenated struct{ movers }
+type concatenated struct {
+	movers
+	starts []int // of the operands in the result, in bytes
+}
 
 func bindConcat(*op.Call) (Kernel, error) { return &concatenated{}, nil }
 
@@ -92,10 +95,16 @@ func (k *concatenated) Refill(t *Task) error {
 	}
 	axis, start := axisOf(c, len(sizes)), 0
 	k.list = k.list[:0]
+	starts := c.Parts(k.starts[:0])
+	if starts != nil {
+		k.starts = starts
+	}
 	for i := range c.In {
 		n := c.In[i].Shape.Size(axis)
 		m := k.next()
-		m.part, m.isPart = c.PartOf(i)
+		if m.isPart = starts != nil; m.isPart {
+			m.part = starts[i]
+		}
 		m.in, m.view, m.bytes = i, viewStart(c, i, 0), elements(&c.In[i])*c.In[i].DType.Size()
 		m.copy.PrepareInsert(c.Out[0].DType.Size(), sizes, axis, start, n)
 		start += n

@@ -65,6 +65,7 @@ type call struct {
 	*ir.Call
 	sig    *op.Sig
 	static bool    // all types have a size
+	parts  []int   // where each operand is in the result that is put together of them; nil for none
 	first  int     // the number of its first result among all
 	end    int     // the number after those of the calls in its regions
 	freed  []int   // dynamic values whose own buffers are freed after the call
@@ -144,7 +145,7 @@ func (l *lowering) reset(types ir.Types, known func(*ir.Value) ([]byte, bool)) {
 	}
 	for k := range l.calls {
 		c := &l.calls[k]
-		c.static, c.freed, c.left = c.sig.IsStatic(), nil, nil
+		c.static, c.parts, c.freed, c.left = c.sig.IsStatic(), nil, nil, nil
 		if len(c.Regions) > 0 {
 			c.left = make([][]int, len(c.Regions))
 		}

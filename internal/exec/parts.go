@@ -35,6 +35,11 @@ func (l *lowering) placeParts() (changed bool) {
 		return false
 	}
 	j := &joiner{lowering: l, counts: make([]int, len(l.values)), values: map[*storage][]*ir.Value{}, reasons: map[[2]int]string{}}
+	for _, k := range l.joins {
+		if c := &l.calls[k]; c.static && c.Results[0] != nil {
+			c.parts = c.sig.Parts(nil)
+		}
+	}
 	for _, v := range l.program.Body.Params {
 		if v.Donated {
 			j.values[l.of(v).storage] = append(j.values[l.of(v).storage], v)
@@ -77,7 +82,7 @@ func (j *joiner) countParts(v *ir.Value) int {
 	}
 	n := 0
 	for i, a := range c.Args {
-		if c.Op.Alias.HasParts() && a.Value != nil && j.isPart(j.index.Def(v), i) {
+		if j.isPart(j.index.Def(v), i) {
 			n += max(1, j.counts[a.Value.ID])
 		}
 	}
@@ -88,11 +93,7 @@ func (j *joiner) countParts(v *ir.Value) int {
 // result.
 func (l *lowering) isPart(k, i int) bool {
 	c := &l.calls[k]
-	if c.Args[i].Value == nil || c.Results[0] == nil || l.of(c.Args[i].Value).size == 0 {
-		return false
-	}
-	_, ok := c.sig.PartOf(i)
-	return ok
+	return c.parts != nil && c.Args[i].Value != nil && l.of(c.Args[i].Value).size > 0
 }
 
 // liesInPart reports whether operand i of call k lies where it is a part of the
@@ -100,8 +101,7 @@ func (l *lowering) isPart(k, i int) bool {
 func (l *lowering) liesInPart(k, i int) bool {
 	c := &l.calls[k]
 	from, to := l.of(c.Args[i].Value), l.of(c.Results[0])
-	at, _ := c.sig.PartOf(i)
-	return from.storage == to.storage && from.offset == to.offset+int64(at)
+	return from.storage == to.storage && from.offset == to.offset+int64(c.parts[i])
 }
 
 // join joins the storages of operand i of call k and of the result. If it does
@@ -109,8 +109,7 @@ func (l *lowering) liesInPart(k, i int) bool {
 func (j *joiner) join(k, i int) (reason string) {
 	c := &j.calls[k]
 	from, to := j.of(c.Args[i].Value), j.of(c.Results[0])
-	at, _ := c.sig.PartOf(i)
-	j.a, j.b, j.shift = from.storage, to.storage, to.offset+int64(at)-from.offset
+	j.a, j.b, j.shift = from.storage, to.storage, to.offset+int64(c.parts[i])-from.offset
 	if j.counts[c.Results[0].ID] > maxParts {
 		return fmt.Sprintf("the result has more than %d parts", maxParts)
 	}
@@ -232,7 +231,7 @@ func (j *joiner) spoils(u, w *ir.Value) bool {
 		return !j.isPlacedView(k)
 	}
 	c := &j.calls[k]
-	if !c.Op.Alias.HasParts() {
+	if c.parts == nil {
 		return true
 	}
 	low, high := j.offset(u), j.offset(u)+j.of(u).size
@@ -240,11 +239,7 @@ func (j *joiner) spoils(u, w *ir.Value) bool {
 		if a.Value == nil || j.of(a.Value).size == 0 {
 			continue
 		}
-		at, ok := c.sig.PartOf(i)
-		if !ok {
-			return true
-		}
-		part := j.offset(w) + int64(at)
+		part := j.offset(w) + int64(c.parts[i])
 		if s := j.of(a.Value).storage; (s == j.a || s == j.b) && j.offset(a.Value) == part {
 			continue // it is there already
 		}
@@ -300,7 +295,7 @@ func (j *joiner) report() {
 // all lie where they are parts of it: there is nothing to do.
 func (l *lowering) isAssembled(k int) bool {
 	c := &l.calls[k]
-	if !c.Op.Alias.HasParts() || !c.static || c.Results[0] == nil {
+	if c.parts == nil {
 		return false
 	}
 	some := false
@@ -308,7 +303,7 @@ func (l *lowering) isAssembled(k int) bool {
 		if a.Value == nil || l.of(a.Value).size == 0 {
 			continue
 		}
-		if !l.isPart(k, i) || !l.liesInPart(k, i) {
+		if !l.liesInPart(k, i) {
 			return false
 		}
 		some = true

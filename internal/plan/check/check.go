@@ -36,6 +36,7 @@ type checker struct {
 	possible ir.Possibles // of values whose size depends on data
 	sigs     *ir.Signatures
 	stepOf   []int // per call, once it has run
+	starts   []int // of partsOf
 
 	memory contents
 	step   int // that runs; -1 before and after

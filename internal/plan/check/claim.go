@@ -38,8 +38,9 @@ func (c *checker) inPlace() *Violation {
 			}
 			list = list[1:]
 		}
-		for i := range call.Args {
-			if !call.Op.Alias.HasParts() || !c.isPartInPlace(k, i) {
+		starts := c.partsOf(k)
+		for i := range starts {
+			if !c.liesInPart(call.Call, starts, i) {
 				continue
 			}
 			if len(list) == 0 || list[0].Call != k || list[0].Operand != i || list[0].Kind != plan.AliasPart {
@@ -122,11 +123,7 @@ func (c *checker) couldTake(k, operand int) bool {
 			return true
 		}
 	}
-	if call.Results[0] == nil {
-		return false
-	}
-	_, part := c.partAt(k, operand, c.of(call.Results[0]).place)
-	return part && !c.isPartInPlace(k, operand)
+	return c.partsOf(k) != nil && !c.isPartInPlace(k, operand)
 }
 
 // copies proves that each entry of the list of copies, in the program's order,

@@ -61,9 +61,9 @@ func honest(p *ir.Program, d *plan.Plan, weights ir.Weights) {
 				}
 			}
 		}
-		for i, a := range c.Args {
-			start, ok := sig.PartOf(i)
-			if !ok || bytesOf(a.Value) == 0 {
+		for i, start := range sig.Parts(nil) {
+			a := c.Args[i]
+			if bytesOf(a.Value) == 0 {
 				continue
 			}
 			if x, y := at[c.Results[0]], at[a.Value]; x.Space == y.Space && x.Arg == y.Arg && y.Offset == x.Offset+int64(start) {

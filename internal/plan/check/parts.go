@@ -24,56 +24,66 @@ func (x *value) view(offset, n int64) (content, []interval) {
 	return x.content, parts
 }
 
-// partAt returns the bytes that operand i of call k, whose place is given, has
-// in the place of the result, false where it is not one piece of it.
-func (c *checker) partAt(k, i int, result place) (place, bool) {
-	offset, ok := c.sigs.Of(k).PartOf(i)
-	if !ok {
-		return place{}, false
+// partsOf returns where the operands of call k are in its result, nil where it
+// is not put together of them. The next call overwrites the list.
+func (c *checker) partsOf(k int) []int {
+	call := c.index.Calls[k]
+	if !call.Op.Alias.HasParts() || call.Results[0] == nil {
+		return nil
 	}
-	lo := result.lo + int64(offset)
-	return place{result.space, lo, lo + c.of(c.index.Calls[k].Args[i].Value).size}, true
+	starts := c.sigs.Of(k).Parts(c.starts[:0])
+	if starts != nil {
+		c.starts = starts
+	}
+	return starts
+}
+
+// partAt returns the bytes of x in the place of a result, in which it starts at
+// the given byte.
+func partAt(result *value, start int, x *value) place {
+	lo := result.place.lo + int64(start)
+	return place{result.place.space, lo, lo + x.size}
 }
 
 // isPartInPlace reports whether operand i of call k has bytes, and lies where
 // it is a part of the result.
 func (c *checker) isPartInPlace(k, i int) bool {
-	call := c.index.Calls[k]
-	if call.Args[i].Value == nil || call.Results[0] == nil {
+	starts := c.partsOf(k)
+	return starts != nil && c.liesInPart(c.index.Calls[k].Call, starts, i)
+}
+
+// liesInPart is isPartInPlace for operands that are at the given starts.
+func (c *checker) liesInPart(call *ir.Call, starts []int, i int) bool {
+	if call.Args[i].Value == nil {
 		return false
 	}
 	x := c.of(call.Args[i].Value)
-	at, ok := c.partAt(k, i, c.of(call.Results[0]).place)
-	return ok && x.size > 0 && x.place == at
+	return x.size > 0 && x.place == partAt(c.of(call.Results[0]), starts[i], x)
 }
 
 // maxParts is the most parts of other values that a value may hold. What is put
 // together of more has bytes of its own.
 const maxParts = 512
 
-// isAssembled reports whether the result of a call is followed as the parts
-// that it is put together of.
-func (c *checker) isAssembled(k int, call *ir.Call) bool {
-	if !call.Op.Alias.HasParts() || call.Results[0] == nil {
-		return false
-	}
-	n := 0
-	for i, a := range call.Args {
-		if a.Value == nil {
-			continue
+// assembled returns where the operands of a call are in its result, if that is
+// followed as the parts that it is put together of.
+func (c *checker) assembled(k int, call *ir.Call) []int {
+	starts, n := c.partsOf(k), 0
+	for _, a := range call.Args {
+		if starts != nil && a.Value != nil {
+			n += max(1, len(c.of(a.Value).parts))
 		}
-		if _, ok := c.sigs.Of(k).PartOf(i); !ok {
-			return false
-		}
-		n += max(1, len(c.of(a.Value).parts))
 	}
-	return n <= maxParts
+	if n > maxParts {
+		return nil
+	}
+	return starts
 }
 
 // assemble runs a call that puts its result together: rule 5. Operands that lie
 // where they are parts of it stay, the others are copied there, so that the
 // result holds what the operands do.
-func (c *checker) assemble(k int, call *ir.Call) *Violation {
+func (c *checker) assemble(call *ir.Call, starts []int) *Violation {
 	x := c.of(call.Results[0])
 	x.content, x.parts = content{root: x.ID}, nil
 	var written []place
@@ -83,7 +93,7 @@ func (c *checker) assemble(k int, call *ir.Call) *Violation {
 			continue
 		}
 		y := c.of(a.Value)
-		part, _ := c.partAt(k, i, x.place)
+		part := partAt(x, starts[i], y)
 		if part.lo != at || part.hi > x.place.hi {
 			return c.fault(Alias, x, fmt.Sprintf("operand %d (%s) in %s", i, y, part), fmt.Sprintf("the parts of the result one after the other, and this one from byte %d on", at))
 		}

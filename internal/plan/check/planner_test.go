@@ -146,7 +146,8 @@ func inside(c *ir.Call) (n int) {
 // which is far from all others unless it is an output.
 func (l *planner) placeParts(n int, c *ir.Call) {
 	sig := c.Sig(l.known)
-	if _, ok := sig.PartOf(0); !ok || l.choose(4) == 3 {
+	starts := sig.Parts(nil)
+	if starts == nil || l.choose(4) == 3 {
 		return
 	}
 	to, ok := l.home[c.Results[0]]
@@ -162,9 +163,8 @@ func (l *planner) placeParts(n int, c *ir.Call) {
 		if arg, _ := s.ViewOf(v.Index); arg >= 0 || l.inner[v.Def] != l.inner[c] {
 			continue
 		}
-		start, _ := sig.PartOf(i)
 		at := to
-		at.Offset += int64(start)
+		at.Offset += int64(starts[i])
 		l.home[v], l.home[c.Results[0]] = at, to
 	}
 }

@@ -138,8 +138,7 @@ func (s *simulator) idealise(v *ir.Value) {
 // isPutTogether reports whether the result of a call is its operands, one after
 // the other.
 func (s *simulator) isPutTogether(c *ir.Call) bool {
-	_, ok := c.Sig(s.known).PartOf(0)
-	return ok
+	return c.Sig(s.known).Parts(nil) != nil
 }
 
 func (s *simulator) inBounds(v *ir.Value) error {

@@ -98,8 +98,8 @@ func (c *checker) read(call *ir.Call) *Violation {
 
 // compute runs a call without regions.
 func (c *checker) compute(k int, call *ir.Call) *Violation {
-	if c.isAssembled(k, call) {
-		return c.assemble(k, call)
+	if starts := c.assembled(k, call); starts != nil {
+		return c.assemble(call, starts)
 	}
 	inPlace := true // all results are views in their operand's bytes
 	for r, v := range call.Results {
