@@ -77,6 +77,39 @@ func checkCase(def *op.Def, c Case) error {
 			}
 		}
 	}
+	errs = append(errs, checkParts(s, c, want[0]))
+	return errors.Join(errs...)
+}
+
+// checkParts holds a result that is put together of its operands against them,
+// and compares calls in which one of them, or all, lie in the result.
+func checkParts(s *op.Sig, c Case, want []byte) error {
+	starts, end := s.Parts(nil), 0
+	var errs []error
+	for i, start := range starts {
+		data := c.Args[i].Data
+		if start != end || len(data) > len(want)-start {
+			return fmt.Errorf("operand %d is a part of the result: got %d bytes at %d of %d, want them from %d on, and inside", i, len(data), start, len(want), end)
+		}
+		if at := firstDifference(want[start:start+len(data)], data); at >= 0 {
+			return fmt.Errorf("operand %d is a part of the result at %d: got byte %#x at %d from the kernel, want the operand's %#x", i, start, want[start+at], at, data[at])
+		}
+		end += len(data)
+		alone := make([]int, len(starts))
+		for k := range alone {
+			alone[k] = -1
+		}
+		alone[i] = start
+		errs = append(errs, run{name: fmt.Sprintf("operand %d as a part of the result", i), poison: 0xa5, parts: alone}.compare(s, c, [][]byte{want}))
+	}
+	if starts != nil && end != len(want) {
+		return fmt.Errorf("parts of the result: got %d bytes, want its %d", end, len(want))
+	}
+	for _, backwards := range []bool{false, true} {
+		if starts != nil {
+			errs = append(errs, run{name: "all operands as parts of the result", poison: 0xa5, backwards: backwards, parts: starts}.compare(s, c, [][]byte{want}))
+		}
+	}
 	return errors.Join(errs...)
 }
 
@@ -250,8 +283,9 @@ type run struct {
 	backwards   bool // the last tile first
 	shift       int  // elements between a boundary of 64 bytes and each buffer
 	inPlace     bool
-	arg, result int // with inPlace: the operand whose bytes the result takes
-	twin        int // with inPlace: another operand in the same bytes, -1 for none
+	arg, result int   // with inPlace: the operand whose bytes the result takes
+	twin        int   // with inPlace: another operand in the same bytes, -1 for none
+	parts       []int // where operands lie in result 0, by operand, -1 for those in bytes of their own
 }
 
 // compare runs the kernel and holds its results against those of the first run.
@@ -362,6 +396,13 @@ func (r run) buffers(s *op.Sig, c Case) (in, out []buffer, err error) {
 			continue
 		}
 		out = append(out, newBuffer(n, r.shift*t.DType.Size(), r.poison))
+	}
+	for i, start := range r.parts {
+		if start >= 0 {
+			part := out[0].data[start : start+len(c.Args[i].Data)]
+			copy(part, c.Args[i].Data)
+			in[i] = buffer{all: part, data: part}
+		}
 	}
 	return in, out, nil
 }

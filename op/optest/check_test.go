@@ -29,6 +29,46 @@ func increment() *op.Def {
 	}
 }
 
+// A kernel that puts its operands together is tested with those in place.
+func TestCheckParts(t *testing.T) {
+	join := &op.Def{
+		Name: "acme.join", MinArgs: 2, MaxArgs: 2,
+		Infer: func(s *op.Sig) error {
+			n := shape.Unknown
+			if s.IsStatic() {
+				n = shape.N(s.Args[0].Shape.NumElements() + s.Args[1].Shape.NumElements())
+			}
+			t, err := shape.FromDims(n)
+			s.Results[0] = op.Type{DType: dtype.U8, Shape: t}
+			return err
+		},
+		Alias: op.Fresh().OfParts(func(s *op.Sig, starts []int) bool {
+			starts[0], starts[1] = 0, s.Args[0].Shape.NumElements()
+			return true
+		}),
+	}
+	at := func(c *op.Call) []byte { return c.Out[0].Data[len(c.In[0].Data):] }
+	for _, test := range []struct {
+		kernel func(c *op.Call) error
+		want   string
+	}{
+		{func(c *op.Call) error { copy(c.Out[0].Data, c.In[0].Data); copy(at(c), c.In[1].Data); return nil }, ""},
+		{func(c *op.Call) error {
+			clear(c.Out[0].Data)
+			copy(c.Out[0].Data, c.In[0].Data)
+			copy(at(c), c.In[1].Data)
+			return nil
+		}, "operand 0 as a part of the result: "},
+	} {
+		join.Kernel = test.kernel
+		x := optest.Of([]uint8{1, 2, 3}, 3)
+		err := optest.Check(join, optest.Case{Args: []optest.Operand{x, optest.Of([]uint8{4, 5}, 2)}})
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("got %v, want %q", err, test.want)
+		}
+	}
+}
+
 func TestCheckPasses(t *testing.T) {
 	x := optest.Of([]uint8{1, 2, 3, 5, 8, 13}, 2, 3)
 	for name, change := range map[string]func(*op.Def){
@@ -133,6 +173,9 @@ func TestCheckSeesFaults(t *testing.T) {
 		"result 0 is a view of operand 0 at 0: got byte": func(d *op.Def) { d.Alias = op.ViewOf(0) },
 		"got 6 bytes at 1 of 6, want them inside": func(d *op.Def) {
 			d.Alias = op.Aliases(op.Rule{Kind: op.View, Offset: func(*op.Sig, int) (int, bool) { return 1, true }})
+		},
+		"operand 0 is a part of the result at 0: got byte": func(d *op.Def) {
+			d.Alias = op.Fresh().OfParts(func(*op.Sig, []int) bool { return true })
 		},
 		"kernel panicked: no": func(d *op.Def) { d.Kernel = func(*op.Call) error { panic("no") } },
 		"kernel fails":        func(d *op.Def) { d.Kernel = func(*op.Call) error { return errors.New("kernel fails") } },

@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/tenure-go/tenure/ir"
 )
@@ -31,11 +32,8 @@ func (c *checker) partsOf(k int) []int {
 	if !call.Op.Alias.HasParts() || call.Results[0] == nil {
 		return nil
 	}
-	starts := c.sigs.Of(k).Parts(c.starts[:0])
-	if starts != nil {
-		c.starts = starts
-	}
-	return starts
+	c.starts = slices.Grow(c.starts[:0], len(call.Args))
+	return c.sigs.Of(k).Parts(c.starts[:0])
 }
 
 // partAt returns the bytes of x in the place of a result, in which it starts at
