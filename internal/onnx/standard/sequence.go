@@ -78,11 +78,22 @@ func liftSequenceConstruct(n *lift.Node) {
 	}
 	for i, v := range n.Args {
 		if v == nil {
-			n.Fail("operand %d: got no tensor, want one", i)
+			n.Fail("operand %d: got %s, want a tensor", i, notTensor(n, i))
 			return
 		}
 	}
 	n.BindList(&lift.List{Items: n.Args})
+}
+
+// notTensor says what an operand is that is no tensor.
+func notTensor(n *lift.Node, i int) string {
+	switch l := n.List(i); {
+	case l == nil:
+		return "nothing"
+	case l.Maps != nil:
+		return "maps"
+	}
+	return "a sequence or optional"
 }
 
 func liftSequenceEmpty(n *lift.Node) {
@@ -123,7 +134,7 @@ func liftSequenceInsert(n *lift.Node) {
 		return
 	}
 	if n.Arg(1) == nil {
-		n.Fail("operand 1: got no tensor, want one")
+		n.Fail("operand 1: got %s, want a tensor", notTensor(n, 1))
 		return
 	}
 	if isOpen(n, l, 2) {

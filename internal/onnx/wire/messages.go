@@ -102,6 +102,9 @@ type Type struct {
 func (t *Type) String() string {
 	switch {
 	case t.Kind == "tensor":
+	case t.Kind == "map" && t.Elem != nil:
+		key := Type{Kind: "tensor", ElemType: t.Key}
+		return "type map of " + key.String() + " to " + strings.TrimPrefix(t.Elem.String(), "type ")
 	case t.Elem != nil:
 		return "type " + t.Kind + " of " + strings.TrimPrefix(t.Elem.String(), "type ")
 	default:
