@@ -17,6 +17,14 @@ func image() []*value {
 	return []*value{single("x", []int{1, 1, 4, 4}, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)}
 }
 
+// batchNorm is a model with all outputs of a BatchNormalization of samples.
+func batchNorm(opset, attrs, outputs string) string {
+	return "opset " + opset + "\ninput x f32[2,3]\ninit s f32[3] 1 2 3\ninit b f32[3] 0.5 0.25 0.125\ninit m f32[3] 1 2 4\ninit v f32[3] 4 9 16\n" +
+		"y, m1, v1, m2, v2 = BatchNormalization(x, s, b, m, v) {" + attrs + "}\noutput y f32\n" + outputs
+}
+
+func samples() []*value { return []*value{single("x", []int{2, 3}, 1, -2, 3, 3, 4, 7)} }
+
 const (
 	weightW = "init w f32[1,1,3,3] 1 2 3 4 5 6 7 8 9\n"
 	flagWhy = "a flag is 0 or 1; ONNX Runtime takes other numbers as set for some operators and as not set for others"
@@ -77,6 +85,11 @@ var nodeFiles = []oddFile{
 	{name: "bounds of Clip as lists", text: ofNode("18", "init a f32[1] -1\ninit b f32[1] 1\ny = Clip(x, a, b)")},
 	{name: "bounds of Range as lists", text: "opset 18\ninput x f32[1,3]\ninit a f32[1] 0\ninit b f32[1] 3\ninit c f32[1] 1\nr = Range(a, b, c)\ny = Add(x, r)\noutput y f32\n", outcome: onlyTenure},
 	{name: "the axis of CumSum as a list", text: ofNode("18", "init a i64[1] 1\ny = CumSum(x, a)")},
+	{name: "outputs of training that nothing reads", text: batchNorm("9", "", ""), inputs: samples(), words: "takes the statistics of its batch"},
+	{name: "outputs of training, with a momentum", text: batchNorm("7", "momentum = 0.5", "output m1 f32\noutput v1 f32\n"), inputs: samples(), words: "takes the statistics of its batch"},
+	{name: "statistics of a batch", text: batchNorm("9", "", "output m2 f32\n"), inputs: samples(), outcome: onlyONNXRuntime, words: "output 3",
+		why: "saved_mean and saved_var of BatchNormalization before opset 14 are not supported"},
+	{name: "outputs of training, with spatial 0", text: batchNorm("7", "spatial = 0", ""), inputs: samples(), outcome: refusedBoth, words: "training with spatial 0"},
 	{name: "Dropout of opset 6 without is_test", text: ofNode("6", "y = Dropout(x)"), outcome: onlyTenure, words: "Dropout of opset 6 without is_test is taken as in inference"},
 	{name: "Dropout of opset 6 with is_test 0", text: ofNode("6", "y = Dropout(x) {is_test = 0}"), outcome: refusedBoth, words: "is_test 0, which is training; set it to 1 for inference"},
 	{name: "the mask of Dropout before opset 10", text: "opset 7\ninput x f32[1,3]\ny, m = Dropout(x)\noutput y f32\noutput m f32\n", outcome: unlike,

@@ -1,6 +1,8 @@
 package standard
 
 import (
+	"slices"
+
 	"github.com/tenure-go/tenure/internal/onnx/lift"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
@@ -55,8 +57,8 @@ func liftSoftmax(n *lift.Node) {
 	n.Finish("reshape", []*ir.Value{y, n.ShapeOf(n.Args[0])}, op.Attr{Name: "allowzero", Value: int64(1)})
 }
 
-// liftBatchNorm refuses the training of before opset 14, of which further
-// outputs are the only sign.
+// liftBatchNorm lifts the forms of all opsets. From opset 7 to 13 further
+// outputs are the only sign of training, also where nothing reads them.
 func liftBatchNorm(n *lift.Node) {
 	if n.Opset >= 14 {
 		batchNorm14(n)
@@ -64,11 +66,22 @@ func liftBatchNorm(n *lift.Node) {
 	}
 	wantInference(n)
 	perElement := n.Opset < 9 && lift.TakeOr(n, "spatial", int64(1)) == 0
-	for i := 1; i < len(n.Proto.Outputs); i++ {
-		if n.Wanted(i) {
-			n.Unsupported("output %d, of training", i)
+	if outputs := n.Proto.Outputs; n.Opset >= 7 && slices.ContainsFunc(outputs[1:], func(name string) bool { return name != "" }) {
+		n.Remark("it has outputs of training, and takes the statistics of its batch")
+		if perElement {
+			n.Unsupported("training with spatial 0")
 		}
+		n.NoOutputs(3) // the statistics of the batch: the other two are those of all batches, as in opset 14
+		if n.Err != nil {
+			return
+		}
+		newest := *n.Proto
+		newest.Outputs = outputs[:min(3, len(outputs))]
+		n.Proto = &newest
+		n.FinishNewest(n.Args, lift.IntAttr("training_mode", 1))
+		return
 	}
+	n.NoOutputs(1)
 	n.Ignore("momentum")
 	if perElement {
 		batchNormPerElement(n)
