@@ -126,7 +126,7 @@ func (j *joiner) join(k, i int) (reason string) {
 	switch {
 	case j.a.space == plan.SpaceInput && j.b.space == plan.SpaceInput, j.a.space == plan.SpaceInput && growsA, j.b.space == plan.SpaceInput && growsB:
 		return "its bytes and the result's would take more than the input's"
-	case j.a.output && (j.b.output || growsA) || j.b.output && growsB:
+	case j.a.output && (j.b.output || growsA) || j.b.output && growsB, j.isReturned(j.a) && j.b.output, j.isReturned(j.b) && j.a.output:
 		return "an output needs a buffer of its own"
 	case growsA && growsB:
 		return "its bytes and the result's would take more than either"
@@ -144,6 +144,12 @@ func (j *joiner) join(k, i int) (reason string) {
 	}
 	j.merge(low, high)
 	return ""
+}
+
+// isReturned reports whether an input's bytes are those of an output: the input
+// itself, or a view of it.
+func (j *joiner) isReturned(s *storage) bool {
+	return s.space == plan.SpaceInput && slices.ContainsFunc(j.values[s], func(v *ir.Value) bool { return slices.Contains(j.program.Body.Results, v) })
 }
 
 // later returns the value that is computed last.

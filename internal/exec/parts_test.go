@@ -132,6 +132,12 @@ func TestPartsInPlace(t *testing.T) {
   %c = concat(%x, %n) {axis = 0}
   return %c
 }`, 0, 1, []string{"more than the input's"}},
+		{"a donated input that is an output too", `func @f(donate %x: f32[512]) -> (f32[512], f32[1,512]) {
+  %v = flatten(%x) {axis = 0}
+  %h, %t = split(%x) {axis = 0, num_outputs = 2}
+  %c = concat(%h, %t) {axis = 0}
+  return %c, %v
+}`, 0, 0, []string{"an output needs", "an output needs"}},
 		{"in a loop", `func @f(%x: f32[256]) -> (f32[256]) {
   weight @three: i64[]
   %r = loop(@three, _, %x) (%i: i64[], %again: bool[], %s: f32[256]) {
