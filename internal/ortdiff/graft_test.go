@@ -82,13 +82,7 @@ func (x *mixed) instead(v *value) string {
 	if from == nil || from.dt == dtype.String {
 		return ""
 	}
-	name := from.name
-	if !v.dt.IsFloat() && v.dt != dtype.Bool {
-		name = x.bounded(from)
-	}
-	if from.dt != v.dt {
-		name = x.node("Cast", []string{name}, attr{"to", int64(v.dt.ONNX())})
-	}
+	name := x.cast(from, v.dt)
 	if !slices.Equal(from.dims, v.dims) {
 		flat := x.node("Reshape", []string{name, x.list([]int{1}, -1)})
 		more := x.value(v.dt, []int{n}, v.data, true).name

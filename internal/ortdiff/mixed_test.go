@@ -247,12 +247,8 @@ func (x *mixed) converted() {
 	number := func(n int64) string { return x.value(dtype.I64, []int{}, encodeInts(dtype.I64, n), true).name }
 	switch x.IntN(6) {
 	case 0, 1:
-		from := v.name
 		dt := pick(x.drawer, x.dt, x.dt, dtype.F32, dtype.F64, dtype.F16, dtype.BF16, dtype.I64, dtype.I32, dtype.U8, dtype.I8, dtype.Bool, dtype.U16, dtype.I16, dtype.U32, dtype.U64)
-		if v.dt.IsFloat() && !dt.IsFloat() && dt != dtype.Bool {
-			from = x.bounded(v)
-		}
-		to(from, dt)
+		x.cast(v, dt)
 	case 2: // integers
 		y := x.node(pick(x.drawer, "Add", "Mul", "Sub", "Max", "Min"), []string{to(x.bounded(v), dtype.I64), number(int64(x.between(-3, 3)))})
 		to(x.node(pick(x.drawer, "Equal", "Greater", "Less"), []string{y, number(int64(x.IntN(3)))}), x.dt)
@@ -274,8 +270,23 @@ func (x *mixed) converted() {
 			x.node("GatherElements", []string{v.name, at}, attr{"axis", int64(axis)})
 		}
 	default:
-		to(x.node("Not", []string{to(v.name, dtype.Bool)}), x.dt)
+		to(x.node("Not", []string{x.cast(v, dtype.Bool)}), x.dt)
 	}
+}
+
+// cast brings a value to another type. Of floats it makes small integers, and
+// truths by comparison, since a rounding decides whether a number is 0.
+func (x *mixed) cast(v *value, dt dtype.DType) string {
+	name := v.name
+	switch {
+	case v.dt == dt:
+		return name
+	case v.dt.IsFloat() && v.dt.Bits() >= 16 && dt == dtype.Bool:
+		return x.node("Greater", []string{name, x.value(v.dt, []int{}, encodeFloats(v.dt, threshold), true).name})
+	case v.dt.IsFloat() && !dt.IsFloat():
+		name = x.bounded(v)
+	}
+	return x.node("Cast", []string{name}, attr{"to", int64(dt.ONNX())})
 }
 
 // bounded cuts a value of floats to what all integers have.
