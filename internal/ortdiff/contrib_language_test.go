@@ -188,6 +188,28 @@ func drawMoE(d *drawer) {
 	d.optional(0.6, dt, experts, rows)
 	d.drawn(dt, 0.5, experts, hidden, inner)
 	d.optional(0.6, dt, experts, hidden)
+	if dt == dtype.F32 && experts > 3 && d.chance(0.5) {
+		d.overflow(experts)
+	}
+}
+
+// overflow makes the results of expert 0 infinite, and its scores so low that
+// it is never chosen.
+func (d *drawer) overflow(experts int) {
+	for i, v := range []*value{d.m.operand(1), d.m.operand(2), d.m.operand(4)} {
+		list := decode(v.dt, v.data)
+		floats := make([]float64, len(list))
+		for at, x := range list {
+			floats[at] = x.f
+			switch {
+			case i == 0 && at%experts == 0:
+				floats[at] = -50
+			case i > 0 && at < len(list)/experts:
+				floats[at] = 1e30
+			}
+		}
+		v.data = encodeFloats(v.dt, floats...)
+	}
 }
 
 func drawQMoE(d *drawer) {

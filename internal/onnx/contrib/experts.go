@@ -17,8 +17,8 @@ var expertTable = map[string]lift.Operator{
 
 // experts are networks of which k work on each token: those with the highest
 // probabilities. Every expert computes every token here, in one product of a
-// batch of matrices, and those that are not chosen count 0 times: the memory of
-// a run does not depend on the choice.
+// batch of matrices. What those compute that are not chosen is left out: the
+// memory of a run does not depend on the choice.
 type experts struct {
 	*lift.Node
 	k          int64
@@ -193,7 +193,14 @@ func (e *experts) finish(first, second product, third *product, weights *ir.Valu
 	share = e.Call("unsqueeze", []*ir.Value{as(e.Node, share, e.dt), e.Ints([]int64{-1})})
 	e.batch = rank - 2
 	y := second.of(e, e.activated(e.Call("unsqueeze", []*ir.Value{as(e.Node, x, e.dt), e.Ints([]int64{0})}), first, third))
-	y = e.Call("reduce_sum", []*ir.Value{e.Call("mul", []*ir.Value{y, share}), e.Ints([]int64{0})}, lift.IntAttr("keepdims", 0))
+	y = e.Call("mul", []*ir.Value{y, share})
+	if e.Err != nil {
+		return
+	}
+	// An expert that is not chosen may have infinite results.
+	zero := e.Scalar(e.dt, 0)
+	y = e.Call("where", []*ir.Value{e.Call("equal", []*ir.Value{share, zero}), zero, y})
+	y = e.Call("reduce_sum", []*ir.Value{y, e.Ints([]int64{0})}, lift.IntAttr("keepdims", 0))
 	e.Finish("identity", []*ir.Value{as(e.Node, y, x.Type.DType)})
 }
 
