@@ -274,10 +274,17 @@ var departures = []departure{
 		func(m *model, fault string) bool { return refusal(fault) && strings.Contains(fault, "broadcast: got") }},
 	{[]string{"RNN", "GRU", "LSTM"}, "numbers that grow from step to step differ by more roundings than others",
 		func(m *model, fault string) bool { return isGrown(fault) }},
-	{[]string{"Loop"}, "the number of a round that is collected as it is, is that of the round; ONNX Runtime counts on in the same bytes",
+	{[]string{"Loop", "Scan"}, "a body may return its parameters as they are, as the number of the round; ONNX Runtime writes the next ones into their bytes",
 		func(m *model, fault string) bool {
 			body, ok := m.node().get("body").(*graph)
-			return ok && !refusal(fault) && slices.ContainsFunc(body.outputs[1:], func(out typed) bool {
+			if !ok || refusal(fault) {
+				return false
+			}
+			outputs := body.outputs
+			if m.node().op == "Loop" {
+				outputs = outputs[1:] // less the condition
+			}
+			return slices.ContainsFunc(outputs, func(out typed) bool {
 				return !slices.ContainsFunc(body.nodes, func(n *node) bool { return slices.Contains(n.out, out.name) })
 			})
 		}},
