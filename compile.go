@@ -39,6 +39,8 @@ type target struct {
 	types   []op.Type
 	donated []bool           // nil: no input is
 	value   func(int) []byte // the bytes of an input; nil where no run is under way
+
+	leastMemory bool // see [WithLeastMemory]
 }
 
 // specialised is a program for one target.
@@ -60,7 +62,7 @@ func (m *Model) specialise(t target, check func(string, *ir.Program) error, reco
 	for i, d := range t.donated {
 		p.Body.Params[i].Donated = d
 	}
-	c := &specialised{Context: &pass.Context{Program: p, Constants: &weights.Overlay{Base: m.file.Weights}, Bound: true, MaxFold: maxFold}}
+	c := &specialised{Context: &pass.Context{Program: p, Constants: &weights.Overlay{Base: m.file.Weights}, Bound: true, MaxFold: maxFold, LeastMemory: t.leastMemory}}
 	if record {
 		c.Record()
 	}
@@ -170,6 +172,7 @@ func (m *Model) whyNotTaken(exe *exec.Executable, i int) string {
 // is made for. Dimensions of one name may have two sizes where the operators
 // admit them.
 func (m *Model) compile(ctx context.Context, t target, o sessionOptions) (exe *exec.Executable, frozen []int, err error) {
+	t.leastMemory = o.leastMemory
 	if err := m.program.CheckTypes(t.types); err != nil {
 		return nil, nil, inputError{err}
 	}
@@ -231,7 +234,7 @@ func (m *Model) compileChecked(ctx context.Context, t target, o sessionOptions) 
 
 // execOptions are those of executables for sessions of these options.
 func (m *Model) execOptions(o sessionOptions, declined []plan.Declined, copies []plan.Copy) exec.Options {
-	e := exec.Options{Threads: o.threads, MaxConcurrent: o.maxConcurrent, Declined: declined, Copies: copies, Store: m.file.Weights, Compressed: m.compressed}
+	e := exec.Options{Threads: o.threads, MaxConcurrent: o.maxConcurrent, Declined: declined, Copies: copies, Store: m.file.Weights, Compressed: m.compressed, LeastMemory: o.leastMemory}
 	if o.promise != nil {
 		e.Capacity, e.Apart = &o.promise.capacity, o.promise.boxed
 	}

@@ -102,6 +102,7 @@ type sessionOptions struct {
 	promise       *promise // for all sizes within the bounds, nil without any
 	limits        sizeLimits
 	seed          uint64 // of random numbers
+	leastMemory   bool
 }
 
 // Every thread of a run has scratch, and every run an arena: these bounds keep
@@ -175,6 +176,12 @@ func WithOutputsFrom(src memory.Source) SessionOption {
 // every session. The numbers are the same in all builds on all processors, but
 // for the last bits of functions, and may be others in another version.
 func WithSeed(seed uint64) SessionOption { return func(o *sessionOptions) { o.seed = seed } }
+
+// WithLeastMemory makes plans put more results into the bytes of operands: also
+// those that one thread has to compute there, where several threads would be
+// faster, such as transposes and conversions to narrower types. A plan lists in
+// Declined what it leaves without this option. Results do not depend on it.
+func WithLeastMemory() SessionOption { return func(o *sessionOptions) { o.leastMemory = true } }
 
 // RunOption configures one run, or all runs of a [Binding].
 type RunOption func(*runOptions)

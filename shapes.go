@@ -123,6 +123,9 @@ func (m *Model) Check(p *plan.Plan) error {
 	}
 	return m.withWeights("check", func() error {
 		c, err := m.verified(target{types: types}, nil)
+		if err == nil && c.Program.Hash() != p.Model {
+			c, err = m.verified(target{types: types, leastMemory: true}, nil)
+		}
 		if err != nil {
 			return err
 		}

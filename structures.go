@@ -56,8 +56,9 @@ type structures struct {
 // each way in which sessions run it.
 type structure struct {
 	*pass.Structure
-	donated []bool
-	exes    []optioned
+	donated     []bool
+	leastMemory bool
+	exes        []optioned
 }
 
 type optioned struct {
@@ -91,6 +92,10 @@ func (m *Model) instance(ctx context.Context, t target, o sessionOptions) (exe *
 	for i, st := range s.list {
 		if !slices.Equal(st.donated, t.donations()) {
 			refuse(i, "inputs that are given up")
+			continue
+		}
+		if st.leastMemory != t.leastMemory {
+			refuse(i, "the least memory")
 			continue
 		}
 		table := &weights.Overlay{Base: st.Constants()}
@@ -171,7 +176,7 @@ func (m *Model) keep(t target, c *specialised, exe *exec.Executable, o sessionOp
 	if s.refusal != "" {
 		s.figures.Split[s.refusal]++
 	}
-	kept := &structure{Structure: st, donated: slices.Clone(t.donations())}
+	kept := &structure{Structure: st, donated: slices.Clone(t.donations()), leastMemory: t.leastMemory}
 	kept.compiled(exe, o)
 	s.list = slices.Insert(s.list, 0, kept)
 	s.figures.Bytes += st.Bytes()

@@ -204,8 +204,8 @@ func learn(r *runner) (*signature, error) {
 	for i := range r.args {
 		for k := range s.results {
 			kind, offset := b.sig.AliasOf(i, k)
-			if kind == 0 && b.sig.Permutes(i, k) {
-				kind = op.Permute
+			if kind == 0 {
+				kind = b.sig.AliasAlone(i, k)
 			}
 			s.alias[i*len(s.results)+k] = alias{kind, offset}
 		}

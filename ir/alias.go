@@ -306,7 +306,7 @@ func viewOf(s *op.Sig, unsure *bool, arg, result int) (offset int64, is answer) 
 func backedBy(s *op.Sig, unsure *bool, arg, result int) answer {
 	if s.IsStatic() {
 		*unsure = false
-		if kind, _ := s.AliasOf(arg, result); kind != 0 {
+		if kind, _ := s.AliasOf(arg, result); kind != 0 || s.AliasAlone(arg, result) != 0 {
 			return yes
 		}
 		if !*unsure {
@@ -317,11 +317,18 @@ func backedBy(s *op.Sig, unsure *bool, arg, result int) answer {
 		return maybe
 	}
 	x, y := s.Args[arg], s.Results[result]
+	wide, narrow := x.DType.Bits(), y.DType.Bits()
 	y.DType = x.DType // in place only the size of the elements counts
-	if s.Args[arg].DType.Bits() != s.Results[result].DType.Bits() || !fits(x, y) {
+	kinds := []op.AliasKind{op.Permute}
+	if fits(x, y) {
+		kinds = append(kinds, op.Same, op.Accumulate, op.Update)
+	}
+	if wide > narrow && narrow%8 == 0 && fits(x, y) {
+		kinds = []op.AliasKind{op.Narrow}
+	} else if wide != narrow {
 		return no
 	}
-	for _, kind := range []op.AliasKind{op.Same, op.Accumulate, op.Update} {
+	for _, kind := range kinds {
 		if findRule(s, arg, result, kind) != nil {
 			return maybe
 		}

@@ -11,11 +11,11 @@ var activationOps = []*Def{
 	},
 	{
 		Name: "is_nan", ONNX: "IsNaN", Doc: "reports for each element of x whether it is NaN",
-		MinArgs: 1, MaxArgs: 1, Infer: inferClass, Alias: Fresh(),
+		MinArgs: 1, MaxArgs: 1, Infer: inferClass, Alias: NarrowTo(0),
 	},
 	{
 		Name: "is_inf", ONNX: "IsInf", Doc: "reports for each element of x whether it is an infinity of a detected sign",
-		MinArgs: 1, MaxArgs: 1, Attrs: []AttrDef{intAttr("detect_negative", 1), intAttr("detect_positive", 1)}, Infer: inferInf, Alias: Fresh(),
+		MinArgs: 1, MaxArgs: 1, Attrs: []AttrDef{intAttr("detect_negative", 1), intAttr("detect_positive", 1)}, Infer: inferInf, Alias: NarrowTo(0),
 	},
 }
 

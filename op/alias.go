@@ -22,15 +22,20 @@ const (
 	// Permute: the result is as many elements of the operand's size in
 	// another order, and the kernel puts them so in their own bytes when both
 	// are the same ones. It does that alone, where a result of its own is
-	// shared among threads: an operation that is computed now takes the bytes,
-	// a plan, which finds room for all, does not ([Sig.AliasOf] says fresh).
+	// shared among threads, see [Sig.AliasAlone]: an operation that is computed
+	// now takes the bytes, a plan only where the least memory is asked for.
 	Permute
+	// Narrow: element k of the result needs only element k of this operand, and
+	// is smaller, but no part of a byte. The result may lie in the first bytes
+	// of the operand where one thread computes the elements in their order, see
+	// [Sig.AliasAlone].
+	Narrow
 )
 
-var aliasNames = [...]string{"fresh", "view", "same", "accumulate", "update", "permute"}
+var aliasNames = [...]string{"fresh", "view", "same", "accumulate", "update", "permute", "narrow"}
 
 // String returns the word of the design: "fresh", "view", "same",
-// "accumulate", "update" or "permute".
+// "accumulate", "update", "permute" or "narrow".
 func (k AliasKind) String() string { return aliasNames[k] }
 
 // EveryArg as a rule's Arg makes the rule hold for each operand.
@@ -76,6 +81,16 @@ func SameAs(args ...int) Alias {
 	return a
 }
 
+// NarrowTo declares what [SameAs] does, and that result 0 may lie in the first
+// bytes of any of the given operands where its elements are smaller.
+func NarrowTo(args ...int) Alias {
+	a := SameAs(args...)
+	for _, i := range args {
+		a.rules = append(a.rules, Rule{Arg: i, Kind: Narrow})
+	}
+	return a
+}
+
 // ViewOf declares that result 0 is the whole of the given operand's bytes.
 func ViewOf(arg int) Alias {
 	return Alias{declared: true, rules: []Rule{{Arg: arg, Kind: View}}}
@@ -106,14 +121,15 @@ func (a Alias) Rules() []Rule { return a.rules }
 // operand: 0 (fresh) or the kind of the rule that holds, with the byte offset
 // of the result in the operand. Conditions of the rule and of its kind are
 // checked against the types of the call; an undeclared operator returns 0,
-// because nothing of it may be put in place (see [Sig.MayAlias]).
+// because nothing of it may be put in place (see [Sig.MayAlias]). Rules for one
+// thread do not count, see [Sig.AliasAlone].
 func (s *Sig) AliasOf(arg, result int) (kind AliasKind, offsetBytes int) {
 	if !s.Has(arg) {
 		return 0, 0
 	}
 	for i := range s.Def.Alias.rules {
 		r := &s.Def.Alias.rules[i]
-		if !r.Names(arg, result) || r.Kind == Permute || r.When != nil && !r.When(s) {
+		if !r.Names(arg, result) || r.Kind.alone() || r.When != nil && !r.When(s) {
 			continue
 		}
 		if r.Kind == View {
@@ -150,22 +166,34 @@ func (s *Sig) Parts(none []int) []int {
 	return starts
 }
 
-// Permutes reports whether the kernel of this call puts the operand's elements
-// into the result's order when both have the same bytes.
-func (s *Sig) Permutes(arg, result int) bool {
+// alone reports whether one thread computes a result over its operand.
+func (k AliasKind) alone() bool { return k == Permute || k == Narrow }
+
+// AliasAlone returns the kind of a rule by which the result may lie in the
+// operand's bytes, from their beginning on, if one thread computes it: Permute,
+// Narrow, or 0 where there is none. What [Sig.AliasOf] returns goes first.
+func (s *Sig) AliasAlone(arg, result int) AliasKind {
 	if !s.Has(arg) {
-		return false
+		return 0
 	}
 	a, b := s.Args[arg], s.Results[result]
-	if !a.IsStatic() || !b.IsStatic() || a.DType.Bits() != b.DType.Bits() || a.Shape.NumElements() != b.Shape.NumElements() {
-		return false
+	if !a.IsStatic() || !b.IsStatic() {
+		return 0
 	}
 	for i := range s.Def.Alias.rules {
-		if r := &s.Def.Alias.rules[i]; r.Kind == Permute && r.Names(arg, result) && (r.When == nil || r.When(s)) {
-			return true
+		r := &s.Def.Alias.rules[i]
+		if !r.Kind.alone() || !r.Names(arg, result) {
+			continue
+		}
+		fits := a.Shape == b.Shape && a.DType.Bits() > b.DType.Bits() && b.DType.Bits()%8 == 0
+		if r.Kind == Permute {
+			fits = a.DType.Bits() == b.DType.Bits() && a.Shape.NumElements() == b.Shape.NumElements()
+		}
+		if fits && (r.When == nil || r.When(s)) {
+			return r.Kind
 		}
 	}
-	return false
+	return 0
 }
 
 // ViewOf returns the operand that the result is a view of, the first of

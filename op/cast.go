@@ -5,7 +5,7 @@ var castOps = []*Def{{
 	MinArgs: 1, MaxArgs: 1,
 	Attrs: []AttrDef{needed("to", DTypeKind), intAttr("saturate", 1), stringAttr("round_mode", "up")},
 	Infer: inferCast,
-	Alias: SameAs(0), // where both types are of the same width
+	Alias: NarrowTo(0), // where the result is of the same width, or narrower
 }}
 
 func inferCast(s *Sig) error {

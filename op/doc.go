@@ -18,8 +18,10 @@
 // The alias rules say for each operand and result how the result relates to the
 // operand's bytes: a [View] is the operand's bytes, [Same] may overwrite the
 // operand element by element, [Accumulate] adds into it, [Update] writes a part
-// of it. An operator that declares [Fresh] never touches an operand's bytes;
-// one that declares nothing may alias everything and is never put in place.
+// of it. Two kinds are for one thread, see [Sig.AliasAlone]: [Permute] puts the
+// operand's elements into another order, [Narrow] makes them smaller. An
+// operator that declares [Fresh] never touches an operand's bytes; one that
+// declares nothing may alias everything and is never put in place.
 //
 // # Shape rules
 //

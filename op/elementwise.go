@@ -55,8 +55,12 @@ func unaryDef(name, onnx, doc string, types dtypes, attrs ...AttrDef) *Def {
 // binaryDef declares an operator whose result has the operands' element type,
 // or the given one.
 func binaryDef(name, onnx, doc string, types dtypes, result dtype.DType) *Def {
+	alias := SameAs(0, 1)
+	if result != dtype.Invalid && types != setOf(result) {
+		alias = NarrowTo(0, 1)
+	}
 	return &Def{
-		Name: name, ONNX: onnx, Doc: doc, MinArgs: 2, MaxArgs: 2, Alias: SameAs(0, 1),
+		Name: name, ONNX: onnx, Doc: doc, MinArgs: 2, MaxArgs: 2, Alias: alias,
 		Infer: func(s *Sig) error { return inferBroadcast(s, types, result) },
 	}
 }

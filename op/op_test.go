@@ -55,7 +55,7 @@ func TestBuiltinDeclarations(t *testing.T) {
 func checkDeclaredRules(t *testing.T, d *op.Def) {
 	t.Helper()
 	for _, r := range d.Alias.Rules() {
-		if r.Kind < op.View || r.Kind > op.Permute {
+		if r.Kind < op.View || r.Kind > op.Narrow {
 			t.Errorf("%s: got alias kind %d", d.Name, r.Kind)
 		}
 		if r.Arg < op.EveryArg || d.MaxArgs != op.Variadic && r.Arg >= d.MaxArgs {

@@ -19,7 +19,7 @@ var quantizeOps = []*Def{
 		Name: "quantize_linear", ONNX: "QuantizeLinear", Doc: "quantises x: x / scale + zero, rounded to nearest even and saturated; operands x, scale, zero",
 		MinArgs: 2, MaxArgs: 3,
 		Attrs: []AttrDef{intAttr("axis", 1), intAttr("block_size", 0), {Name: "output_dtype", Kind: DTypeKind}, {Name: "precision", Kind: DTypeKind}, intAttr("saturate", 1)},
-		Infer: inferQuantize, Alias: Fresh(),
+		Infer: inferQuantize, Alias: NarrowTo(0),
 	},
 	{
 		Name: "dequantize_linear", ONNX: "DequantizeLinear", Doc: "dequantises x: (x - zero) * scale; operands x, scale, zero",
@@ -29,7 +29,7 @@ var quantizeOps = []*Def{
 	},
 	{
 		Name: "dynamic_quantize_linear", ONNX: "DynamicQuantizeLinear", Doc: "quantises x to u8 by a scale and a zero point that fit its range, and returns both too",
-		MinArgs: 1, MaxArgs: 1, MinResults: 3, MaxResults: 3, Infer: inferDynamicQuantize, Alias: Fresh(),
+		MinArgs: 1, MaxArgs: 1, MinResults: 3, MaxResults: 3, Infer: inferDynamicQuantize, Alias: NarrowTo(0),
 	},
 	{
 		Name: "matmul_integer", ONNX: "MatMulInteger", Doc: "computes the matrix product of a - a_zero and b - b_zero in i32; operands a, b, a_zero, b_zero",

@@ -33,6 +33,8 @@ const (
 	AliasSame       AliasKind = "same"       // element k of the result replaces element k of the operand
 	AliasAccumulate AliasKind = "accumulate" // the result is the operand with something added
 	AliasUpdate     AliasKind = "update"     // a region of the operand is written
+	AliasPermute    AliasKind = "permute"    // the result has the operand's elements in another order
+	AliasNarrow     AliasKind = "narrow"     // element k of the result replaces element k of the operand, and is smaller
 	AliasPart       AliasKind = "part"       // the operand lies where it is a part of the result, and is not copied
 )
 

@@ -127,10 +127,10 @@ func (p *Plan) validatePeak() error {
 func (p *Plan) validateLists() error {
 	for i, x := range p.InPlace {
 		switch x.Kind {
-		case AliasView, AliasSame, AliasAccumulate, AliasUpdate, AliasPart:
+		case AliasView, AliasSame, AliasAccumulate, AliasUpdate, AliasPermute, AliasNarrow, AliasPart:
 		default:
-			return docErr("in_place[%d].kind: got %q, want one of %q, %q, %q, %q, %q", i, x.Kind,
-				AliasView, AliasSame, AliasAccumulate, AliasUpdate, AliasPart)
+			return docErr("in_place[%d].kind: got %q, want one of %q, %q, %q, %q, %q, %q, %q", i, x.Kind,
+				AliasView, AliasSame, AliasAccumulate, AliasUpdate, AliasPermute, AliasNarrow, AliasPart)
 		}
 		if x.Call < 0 || x.Operand < 0 || x.Result < 0 || x.Bytes < 0 {
 			return docErr("in_place[%d]: got call %d, operand %d, result %d, bytes %d, want 0 or more", i, x.Call, x.Operand, x.Result, x.Bytes)

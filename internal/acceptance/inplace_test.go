@@ -2,6 +2,7 @@ package acceptance_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
@@ -20,9 +21,10 @@ import (
 // probe is a program whose arena takes no more bytes than those of its largest
 // values, because results are put in the bytes of operands.
 type probe struct {
-	text  string
-	arena int64
-	ints  map[string][]int64 // weights
+	text    string
+	arena   int64
+	several int64              // with several threads, unless the least memory is asked for; 0: as much
+	ints    map[string][]int64 // weights
 }
 
 const mib = 1 << 20
@@ -84,6 +86,25 @@ var probes = map[string]probe{
 		%y = reduce_sum(%s, @axis) {keepdims = 0}
 		return %y
 	}`, arena: 2 * 4096, ints: map[string][]int64{"axis": {0, 2}}},
+	"Cast to f16": {text: `func @main(%x: f32[1,64,64,64]) -> (f16[1,64,1,1]) {
+		%a = exp(%x)
+		%b = cast(%a) {to = f16}
+		%c = global_max_pool(%b)
+		return %c
+	}`, arena: mib, several: mib * 3 / 2},
+	"Greater": {text: `func @main(%x: f32[1,64,64,64], %y: f32[1,64,64,64]) -> (i64[1,64,64]) {
+		%a = softmax(%x)
+		%b = greater(%y, %a)
+		%c = cast(%b) {to = u8}
+		%d = arg_max(%c) {axis = 3, keepdims = 0}
+		return %d
+	}`, arena: mib, several: mib * 5 / 4},
+	"QuantizeLinear": {text: `func @main(%x: f32[1,64,64,64], %s: f32[]) -> (i64[1,64,64]) {
+		%a = exp(%x)
+		%b = quantize_linear(%a, %s)
+		%d = arg_max(%b) {axis = 3, keepdims = 0}
+		return %d
+	}`, arena: mib, several: mib * 5 / 4},
 	"Hardmax": {text: `func @main(%x: f32[1,64,64,64]) -> (f32[1,64,1,1]) {
 		%a = exp(%x)
 		%b = hardmax(%a) {axis = 1}
@@ -121,9 +142,9 @@ func TestInPlaceProbes(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer m.Close()
-			for _, threads := range []int{1, 3} {
-				checkProbe(t, m, threads, c.arena, in, want)
-			}
+			checkProbe(t, m, c.arena, in, want, tenure.WithThreads(1))
+			checkProbe(t, m, cmp.Or(c.several, c.arena), in, want, tenure.WithThreads(3))
+			checkProbe(t, m, c.arena, in, want, tenure.WithThreads(3), tenure.WithLeastMemory())
 		})
 	}
 }
@@ -131,13 +152,18 @@ func TestInPlaceProbes(t *testing.T) {
 // donated are programs with states that are donated: each comes back as the
 // named output, in the same bytes.
 var donated = map[string]struct {
-	text   string
-	states map[string]string
+	text    string
+	states  map[string]string
+	threads int // 0 stands for 2
 }{
 	"LSTM": {text: `func @main(%x: f32[3,64,8], %w: f32[1,64,8], %r: f32[1,64,16], %h: f32[1,64,16], %c: f32[1,64,16]) -> (f32[3,1,64,16], f32[1,64,16], f32[1,64,16]) {
 		%y, %hn, %cn = lstm(%x, %w, %r, _, _, %h, %c)
 		return %y, %hn, %cn
 	}`, states: map[string]string{"h": "hn", "c": "cn"}},
+	"f16 of f32": {text: `func @main(%x: f32[33,70]) -> (f16[33,70]) {
+		%y = cast(%x) {to = f16}
+		return %y
+	}`, states: map[string]string{"x": "y"}, threads: 1},
 	"GRU": {text: `func @main(%x: f32[3,64,8], %w: f32[1,48,8], %r: f32[1,48,16], %h: f32[1,64,16]) -> (f32[3,1,64,16], f32[1,64,16]) {
 		%y, %hn = gru(%x, %w, %r, _, _, %h)
 		return %y, %hn
@@ -166,7 +192,7 @@ func TestDonatedStates(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer m.Close()
-			s := modeltest.Session(t, m, tenure.WithThreads(2))
+			s := modeltest.Session(t, m, tenure.WithThreads(cmp.Or(c.threads, 2)))
 			places := map[string]*byte{}
 			for state, output := range c.states {
 				x := in[state].(*tensor.Tensor)
@@ -192,19 +218,22 @@ func TestDonatedStates(t *testing.T) {
 }
 
 // checkProbe plans and runs a probe.
-func checkProbe(t *testing.T, m *tenure.Model, threads int, arena int64, in tenure.Inputs, want []op.Arg) {
+func checkProbe(t *testing.T, m *tenure.Model, arena int64, in tenure.Inputs, want []op.Arg, opts ...tenure.SessionOption) {
 	t.Helper()
-	d, err := m.Plan(t.Context(), nil, tenure.WithThreads(threads))
+	d, err := m.Plan(t.Context(), nil, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := m.Check(d); err != nil {
+		t.Error(err)
+	}
 	if d.ArenaBytes != arena {
-		t.Errorf("%d threads: got an arena of %d bytes, want %d", threads, d.ArenaBytes, arena)
+		t.Errorf("%d threads: got an arena of %d bytes, want %d", d.Threads, d.ArenaBytes, arena)
 		for _, x := range d.Declined {
 			t.Logf("%s: operand %d, %s: %s", x.Where(), x.Operand, x.Value, x.Reason)
 		}
 	}
-	s := modeltest.Session(t, m, tenure.WithThreads(threads))
+	s := modeltest.Session(t, m, opts...)
 	for range 2 {
 		out, err := s.Run(t.Context(), in)
 		if err != nil {
@@ -212,7 +241,7 @@ func checkProbe(t *testing.T, m *tenure.Model, threads int, arena int64, in tenu
 		}
 		for i, info := range m.Outputs() {
 			if data, _ := out[info.Name].UnsafeBytes(); !bytes.Equal(data, want[i].Data) {
-				t.Errorf("%d threads: output %q is not that of the interpreter", threads, info.Name)
+				t.Errorf("%d threads: output %q is not that of the interpreter", d.Threads, info.Name)
 			}
 		}
 		out.Release()

@@ -425,7 +425,7 @@ func inPlace(t testing.TB, c *op.Call, task *Task, same func(string)) {
 				continue
 			}
 			kind, offset := c.AliasOf(i, r)
-			if kind == 0 && !c.Permutes(i, r) {
+			if kind == 0 && c.AliasAlone(i, r) == 0 {
 				continue
 			}
 			operand, result := c.In[i].Data, c.Out[r].Data

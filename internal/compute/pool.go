@@ -106,7 +106,7 @@ func (p *Pool) Run(done <-chan struct{}, t *Task, scratch []byte) error {
 		return err
 	}
 	var ok bool
-	if j := p.take(t.Tiles); j != nil {
+	if j := p.take(t); j != nil {
 		ok = p.share(j, done, t, scratch)
 	} else {
 		ok = runAlone(done, t, scratch)
@@ -132,9 +132,10 @@ func runAlone(done <-chan struct{}, t *Task, scratch []byte) bool {
 	return true
 }
 
-// take returns a free slot, nil when sharing the work is no use.
-func (p *Pool) take(tiles int) *job {
-	if tiles < 2 || len(p.workers) == 0 {
+// take returns a free slot, nil when the work cannot be shared or sharing it is
+// no use.
+func (p *Pool) take(t *Task) *job {
+	if t.Tiles < 2 || t.inOrder || len(p.workers) == 0 {
 		return nil
 	}
 	for i := range p.jobs {

@@ -32,7 +32,12 @@ type Task struct {
 	starter  starter         // the kernel, nil if it has nothing to do before the tiles
 	finisher finisher        // the kernel, nil if it has nothing to do after them
 	empty    bool            // no result has an element
+	narrow   []narrowed      // operands in whose first bytes a result may lie
+	inOrder  bool            // a result does, in this run
 }
+
+// narrowed is an operand and a result that is smaller.
+type narrowed struct{ arg, result int }
 
 // Kernel is the code that a task runs: the functions of an operator on some
 // element types, and in its fields the facts of one call that they need.
@@ -133,12 +138,40 @@ func (t *Task) size() error {
 		return err
 	}
 	t.Scratch = (t.Scratch + 63) &^ 63
+	t.findNarrow()
 	if c.Def.Kernel == nil && c.Def.Bound == nil && writesNothing(c) {
 		// The sizes beside a zero may be such that a loop over them does not
 		// end: only Start is run.
 		t.Tiles, t.Scratch, t.empty = 0, 0, true
 	}
 	return nil
+}
+
+// findNarrow finds the results that may lie in the first bytes of an operand.
+func (t *Task) findNarrow() {
+	t.narrow, t.inOrder = t.narrow[:0], false
+	for _, r := range t.Call.Def.Alias.Rules() {
+		if r.Kind == op.Narrow && r.Result < len(t.Call.Out) && t.Call.AliasAlone(r.Arg, r.Result) == op.Narrow {
+			t.narrow = append(t.narrow, narrowed{r.Arg, r.Result})
+		}
+	}
+}
+
+// InOrder reports whether the tiles of the run that has started have to be
+// computed in their order: a result lies in the first bytes of an operand with
+// larger elements, of which each tile overwrites some that others before it
+// read.
+func (t *Task) InOrder() bool { return t.inOrder }
+
+// overlaid reports whether a result lies in an operand with larger elements.
+func (t *Task) overlaid() bool {
+	for _, n := range t.narrow {
+		in, out := t.Call.In[n.arg].Data, t.Call.Out[n.result].Data
+		if len(in) > 0 && len(out) > 0 && unsafe.SliceData(in) == unsafe.SliceData(out) {
+			return true
+		}
+	}
+	return false
 }
 
 // writesNothing reports whether no result has an element.
@@ -219,6 +252,9 @@ func (t *Task) Start() error {
 		if t.empty {
 			t.Tiles = 0
 		}
+	}
+	if len(t.narrow) > 0 {
+		t.inOrder = t.overlaid()
 	}
 	if t.Begun != nil {
 		*t.Begun = true

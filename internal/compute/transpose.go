@@ -37,7 +37,7 @@ func (k *transposed) Refill(t *Task) (err error) {
 	k.copy.PrepareTranspose(elem, sizes, k.perm)
 	k.filled(t)
 	k.anywhere = t.Tiles
-	k.inPlace, k.prepared = c.Permutes(0, 0) && k.view < 0, false
+	k.inPlace, k.prepared = c.AliasAlone(0, 0) == op.Permute && k.view < 0, false
 	return nil
 }
 

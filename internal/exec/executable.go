@@ -38,6 +38,10 @@ type Options struct {
 	// where they can.
 	Compressed bool
 
+	// LeastMemory puts results in place that one thread has to compute there,
+	// where several would be faster.
+	LeastMemory bool
+
 	// Effort bounds the search for a placement, see package plan/solve.
 	Effort int64
 

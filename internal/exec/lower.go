@@ -45,6 +45,8 @@ type lowering struct {
 	defs    []*ir.Value // what calls define, in their order
 	joins   []int       // calls that put operands together
 
+	leastMemory, oneThread bool // of the options
+
 	types    ir.Types
 	known    func(*ir.Value) ([]byte, bool)
 	possible ir.Possibles // of values whose size depends on data
@@ -239,6 +241,10 @@ func (l *lowering) placeResult(k, r int, v *ir.Value) error {
 	if arg >= 0 {
 		from = l.of(c.Args[arg].Value).place
 	}
+	if inPlace && !l.takes(kind) {
+		l.decline(k, arg, "one thread would compute it there")
+		inPlace, arg = false, -1
+	}
 	switch {
 	case to.yielded != nil:
 		if inPlace {
@@ -252,8 +258,8 @@ func (l *lowering) placeResult(k, r int, v *ir.Value) error {
 		// Nothing to save, and no bytes tell two outputs apart that would lie
 		// in them.
 		to.place = l.newStorage(v, n)
-	case inPlace && to.isOutput && !from.isWhole():
-		l.decline(k, arg, "the output needs a buffer of its own, and the operand is a part of one")
+	case inPlace && to.isOutput && !from.isOutput(n):
+		l.decline(k, arg, "the output needs a buffer of its own, of its size")
 		to.place = l.newStorage(v, n)
 	case inPlace && isForeign(to.carried, from.storage):
 		l.decline(k, arg, "the loop carries another value in its bytes")
@@ -275,6 +281,29 @@ func (l *lowering) findOutputs() {
 		root, _ := l.rootOf(v)
 		l.of(root).isOutput = true
 	}
+}
+
+// takes reports whether results that may lie in an operand by a rule of this
+// kind are put there: those that one thread computes are where it computes all
+// steps, in as much time, and where the least memory is asked for.
+func (l *lowering) takes(kind op.AliasKind) bool {
+	switch kind {
+	case op.Permute:
+		return l.leastMemory
+	case op.Narrow:
+		return l.leastMemory || l.oneThread
+	}
+	return true
+}
+
+// isOutput reports whether the first n bytes of the place can be returned as a
+// result of the program: all bytes of a storage, or at least half of those of
+// an input, from the first one on.
+func (p place) isOutput(n int64) bool {
+	if p.storage.space == plan.SpaceInput {
+		return p.offset == 0 && 2*n >= p.storage.size
+	}
+	return p.isWhole() && n == p.size
 }
 
 // isWhole reports whether the place is all bytes of its storage.
@@ -313,6 +342,9 @@ func (l *lowering) findBytes(k, r int) (arg int, kind op.AliasKind, offset int) 
 			continue
 		}
 		kind, offset := c.sig.AliasOf(i, r)
+		if kind == 0 && a.Donate {
+			kind = c.sig.AliasAlone(i, r)
+		}
 		if kind == op.View || kind != 0 && a.Donate {
 			return i, kind, offset
 		}

@@ -23,6 +23,9 @@ func elementwiseCases() map[string][]optest.Case {
 		"not":  {{Args: args{num(boo, 3, 5)}}},
 		"mean": {{Args: args{num(f32, 5)}}},
 	}
+	for _, narrow := range [][2]dtype.DType{{f32, f16}, {f32, dtype.BF16}, {f64, f32}, {f64, f16}, {f32, i8}, {f32, boo}, {i64, i32}, {i32, u8}, {f32, dtype.F8E4M3FN}, {f16, u8}} {
+		out["cast"] = append(out["cast"], optest.Case{Attrs: attr("to", narrow[1]), Args: args{num(narrow[0], large)}})
+	}
 	for _, name := range []string{"add", "sub", "mul", "div", "greater", "less", "greater_or_equal", "less_or_equal", "equal"} {
 		out[name] = append(out[name], binaryCases(f32, f64, f16, i8, i32, i64, u8)...)
 	}

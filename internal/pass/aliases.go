@@ -24,7 +24,10 @@ type aliasCall struct {
 	of      *ir.Call
 	pairs   []aliasPair
 	offsets []int64 // of views, by pair, for the sizes of now
-	tracked bool    // Known notes in unsure that it had no bytes
+
+	leastMemory bool // of the context, see Context.LeastMemory
+
+	tracked bool // Known notes in unsure that it had no bytes
 	unsure  bool
 }
 
@@ -72,7 +75,7 @@ func (s *Structure) aliasesOf() aliases {
 				note(v)
 			}
 		}
-		ac := aliasCall{shadow: shadowOf(c), of: c}
+		ac := aliasCall{shadow: shadowOf(c), of: c, leastMemory: s.leastMemory}
 		for arg, operand := range c.Args {
 			for result, r := range c.Results {
 				if operand.Value != nil && r != nil && isNamed(c.Op.Alias.Rules(), arg, result) {
@@ -135,6 +138,9 @@ func (c *aliasCall) say(pair int) aliasPair {
 	p := aliasPair{arg: arg, result: result}
 	c.unsure = false
 	kind, offset := c.sig.AliasOf(arg, result)
+	if kind == 0 {
+		kind = aliasAlone(&c.sig, arg, result, c.leastMemory)
+	}
 	p.kind, p.unsureKind = kind, c.unsure
 	c.offsets[pair] = int64(offset)
 	p.whole = kind == op.View && offset == 0 && bytesOf(c.sig.Args[arg]) == bytesOf(c.sig.Results[result])

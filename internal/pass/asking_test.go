@@ -22,7 +22,7 @@ var mayRead = []string{"sizes.go", "fold.go", "budget.go", "recorder.go", "visit
 // requires to stay; context makes constants and knows them.
 var mayName = map[string][]string{
 	"outputs.go": {"Sig", "known", "ir.ResultFaults", "ir.RegionFaults", "op.Sig", "Type"},
-	"donate.go":  {"Sig", "known", "AliasOf", "IsStatic", "ir.NewDonations", "ir.Donations", "ir.Violation", "op.Sig", "Type"},
+	"donate.go":  {"Sig", "known", "AliasOf", "AliasAlone", "op.AliasKind", "op.Permute", "IsStatic", "ir.NewDonations", "ir.Donations", "ir.Violation", "op.Sig", "Type"},
 	"freeze.go":  {"IsStatic", "Type", "Bound", "compute.NeedsValue", "ir.LoopArgs"},
 	"context.go": {"Bytes", "Type", "Bound"},
 	"affine.go":  {"shape.Of"},
@@ -30,7 +30,7 @@ var mayName = map[string][]string{
 }
 
 // Names that lead to sizes, or to constants, which may depend on sizes.
-var leads = []string{"Type", "Shape", "Sig", "Bytes", "Known", "KnownInts", "known", "AliasOf", "ViewOf", "MayAlias", "Permutes", "IsStatic", "NumElements",
+var leads = []string{"Type", "Shape", "Sig", "Bytes", "Known", "KnownInts", "known", "AliasOf", "ViewOf", "MayAlias", "AliasAlone", "IsStatic", "NumElements",
 	"Sizes", "Size", "Dim", "Dims", "Strides", "ReduceAxes", "AppendReduceAxes", "SliceAxes", "AppendSliceAxes", "Infer", "Bound", "Largest", "Extents", "Overlap"}
 
 // The names of the compiler's other packages that files may use: none of them

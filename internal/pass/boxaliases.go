@@ -15,7 +15,13 @@ func (c *formulaCall) aliasOver(arg, result int) (kind op.AliasKind, whole truth
 	rules := c.sig.Def.Alias.Rules()
 	for i := range rules {
 		r := &rules[i]
-		if !r.Names(arg, result) || r.Kind == op.Permute {
+		if !r.Names(arg, result) {
+			continue
+		}
+		if r.Kind == op.Permute {
+			if c.structure.leastMemory {
+				return 0, undecided, false
+			}
 			continue
 		}
 		t, whole := c.ruleOver(r, arg, result)
@@ -37,7 +43,8 @@ func (c *formulaCall) ruleOver(r *op.Rule, arg, result int) (holds, whole truth)
 	}
 	if r.Kind != op.View {
 		a, b := c.args[arg], c.results[result]
-		return holds.and(truthOf(c.first[a].DType.Bits() == c.first[b].DType.Bits())).and(c.haveSameShape(a, b)), no
+		wide, narrow := c.first[a].DType.Bits(), c.first[b].DType.Bits()
+		return holds.and(truthOf(wide == narrow && r.Kind != op.Narrow || wide > narrow && narrow%8 == 0 && r.Kind == op.Narrow)).and(c.haveSameShape(a, b)), no
 	}
 	if r.Offset == nil {
 		return holds, yes

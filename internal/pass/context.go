@@ -30,6 +30,10 @@ type Context struct {
 	// that is computed from sizes then is a constant of this set alone.
 	Bound bool
 
+	// LeastMemory makes the pass Donate mark operands whose elements one thread
+	// would put into another order, in place of a copy by all threads.
+	LeastMemory bool
+
 	// MaxFold is the most bytes that folding one call may add to the table
 	// where the result is larger than its operands.
 	MaxFold int64

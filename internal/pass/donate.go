@@ -17,7 +17,8 @@ import (
 // it uses the verifier's own analysis.
 //
 // Left to other passes: declining a right that would cost more than it saves
-// (the planner).
+// (the planner). What puts elements into another order is marked only where the
+// least memory is asked for: whether it can depends on sizes.
 var Donate = Pass{Name: "donate", Doc: "mark the last uses whose bytes a result may take", Run: donate}
 
 func donate(ctx *Context) error {
@@ -54,6 +55,9 @@ func (d *donator) result(c *ir.Call, sig *op.Sig, r int) {
 		}
 		kind, _ := sig.AliasOf(i, r)
 		if kind == 0 {
+			kind = aliasAlone(sig, i, r, d.ctx.LeastMemory)
+		}
+		if kind == 0 {
 			continue
 		}
 		if kind == op.View || a.Donate {
@@ -67,6 +71,15 @@ func (d *donator) result(c *ir.Call, sig *op.Sig, r int) {
 			Value: a.Value.Name, Reason: reasonOf(err), Bytes: bytesOf(a.Value.Type)})
 	}
 	d.ctx.Declined = append(d.ctx.Declined, refused...)
+}
+
+// aliasAlone is [op.Sig.AliasAlone] for the kinds that the pass marks.
+func aliasAlone(s *op.Sig, arg, result int, leastMemory bool) op.AliasKind {
+	kind := s.AliasAlone(arg, result)
+	if kind == op.Permute && !leastMemory {
+		return 0
+	}
+	return kind
 }
 
 // reasonOf puts a violation of the verifier into the words of the report.

@@ -37,6 +37,7 @@ type Structure struct {
 	copies    []copied
 	deciding  []int // inputs whose values are constants of the program
 
+	leastMemory bool // of the context
 	declined    []plan.Declined
 	reported    []plan.Copy
 	initial     []op.Type // by ID: before the first step
@@ -81,7 +82,7 @@ func (c *Context) Structure() (s *Structure, reason string) {
 	n := c.Program.NumIDs()
 	s = &Structure{program: c.Program, constants: c.Constants, params: idsOf(c.Program.Body.Params),
 		steps: r.steps, allowance: r.allowance, guards: r.guards, constant: r.values, views: r.views, copies: r.copies, deciding: r.deciding,
-		declined: c.Declined, reported: c.Copies,
+		leastMemory: c.LeastMemory, declined: c.Declined, reported: c.Copies,
 		initial: make([]op.Type, n), weights: make([]*ir.Value, n), varies: make([]bool, n), small: make([][]byte, n), origins: make([]origin, n), types: make([]op.Type, n), data: make([][]byte, n),
 		stored: make([][]byte, n), stamps: make([]int, n)}
 	met := s.complete(c)

@@ -60,8 +60,8 @@ func checkCase(def *op.Def, c Case) error {
 	for r := range s.Results {
 		for a := range s.Args {
 			kind, offset := s.AliasOf(a, r)
-			if kind == 0 && s.Permutes(a, r) {
-				kind = op.Permute
+			if kind == 0 {
+				kind = s.AliasAlone(a, r)
 			}
 			switch {
 			case kind == op.View:
@@ -319,7 +319,11 @@ func (r run) do(s *op.Sig, c Case) ([][]byte, error) {
 		call.In = append(call.In, argument(s.Args[i], b))
 	}
 	for i, b := range out {
-		call.Out = append(call.Out, argument(s.Results[i], b))
+		a := argument(s.Results[i], b)
+		if n, err := s.Results[i].Bytes(); err == nil && r.inPlace && r.result == i {
+			a.Data = a.Data[:n] // the operand may have larger elements
+		}
+		call.Out = append(call.Out, a)
 	}
 	t, err := compute.Bind(call)
 	if err != nil {
@@ -424,7 +428,7 @@ func (r run) runTask(t *compute.Task, scratch []byte) (err error) {
 		return err
 	}
 	for i := range t.Tiles {
-		if r.backwards {
+		if r.backwards && !t.InOrder() {
 			i = t.Tiles - 1 - i
 		}
 		t.Tile(i, scratch)

@@ -71,7 +71,7 @@ func (c *checker) liesInOperand(k, r int) bool {
 			continue
 		}
 		y := c.of(a.Value)
-		kind, offset := sig.AliasOf(i, r)
+		kind, offset := aliasOf(sig, i, r)
 		if kind != 0 && (x.size > 0 || kind == op.View) && x.place.space == y.place.space && x.place.lo == y.place.lo+int64(offset) {
 			return true
 		}
@@ -119,7 +119,7 @@ func (c *checker) couldTake(k, operand int) bool {
 		if v == nil {
 			continue
 		}
-		if kind, _ := c.sigs.Of(k).AliasOf(operand, r); kind != 0 && kind != op.View && !overlap(c.of(v).place, y.place) {
+		if kind, _ := aliasOf(c.sigs.Of(k), operand, r); kind != 0 && kind != op.View && !overlap(c.of(v).place, y.place) {
 			return true
 		}
 	}
@@ -169,7 +169,7 @@ func (c *checker) claim(p *plan.InPlace) *Violation {
 	if p.Value != x.Name || p.Of != y.Name || p.Bytes != x.size {
 		return c.fault(Claim, x, fmt.Sprintf("%q in %q, %d bytes", p.Value, p.Of, p.Bytes), fmt.Sprintf("%q in %q, %d bytes", x.Name, y.Name, x.size))
 	}
-	kind, offset := c.sigs.Of(p.Call).AliasOf(p.Operand, p.Result)
+	kind, offset := aliasOf(c.sigs.Of(p.Call), p.Operand, p.Result)
 	if plan.AliasKind(kind.String()) != p.Kind {
 		return c.fault(Claim, x, fmt.Sprintf("%s of operand %d (%s)", p.Kind, p.Operand, y), fmt.Sprintf("%s, as the operator has it", kind))
 	}

@@ -42,7 +42,8 @@
 //     before a loop ends whose iterations read the value and that it was made
 //     before.
 //  5. [Alias]: a result shares bytes with an operand of its call only at the
-//     offset and in the way that [op.Sig.AliasOf] allows. It shares them with
+//     offset and in the way that [op.Sig.AliasOf] allows, or from their
+//     beginning on where [op.Sig.AliasAlone] does. It shares them with
 //     more than one operand only where the rule is [op.Same] for each of them,
 //     and with another result of the call never.
 //     A result that is put together of its operands ([op.Alias.OfParts]) holds
@@ -63,7 +64,8 @@
 //     carried without one, has bytes of its own from the first iteration on.
 //     Other operators that may run a region many times are rejected.
 //  8. [Output]: at the end every output holds its value, in a buffer of its own
-//     or in all bytes of a donated input; no two outputs share bytes.
+//     or in the first bytes of a donated input, half of them at least; no two
+//     outputs share bytes.
 //  9. [Figure]: the document's figures are those of the program and of the
 //     places: see below.
 //  10. [Claim]: the list of results in place has a true entry for each of them.

@@ -194,6 +194,15 @@ func (c *checker) writable(x *value) *Violation {
 	return nil
 }
 
+// aliasOf returns how a result may lie in an operand's bytes, and from which
+// byte on.
+func aliasOf(s *op.Sig, arg, result int) (kind op.AliasKind, offset int) {
+	if kind, offset = s.AliasOf(arg, result); kind == 0 {
+		kind = s.AliasAlone(arg, result)
+	}
+	return kind, offset
+}
+
 // alias proves rule 5 for result r.
 func (c *checker) alias(k int, call *ir.Call, r int) *Violation {
 	x := c.of(call.Results[r])
@@ -209,7 +218,7 @@ func (c *checker) alias(k int, call *ir.Call, r int) *Violation {
 			continue
 		}
 		y := c.of(a.Value)
-		kind, offset := c.sigs.Of(k).AliasOf(i, r)
+		kind, offset := aliasOf(c.sigs.Of(k), i, r)
 		if kind == 0 || !c.sigs.Of(k).IsStatic() {
 			return c.fault(Alias, x, fmt.Sprintf("bytes of operand %d (%s, %s)", i, y, y.place), "none: the operator may not overwrite that operand").in(x.place)
 		}
