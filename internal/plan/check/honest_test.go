@@ -54,6 +54,9 @@ func honest(p *ir.Program, d *plan.Plan, weights ir.Weights) {
 				}
 				x, y := at[v], at[a.Value]
 				kind, offset := sig.AliasOf(i, r)
+				if kind == 0 {
+					kind = sig.AliasAlone(i, r)
+				}
 				if kind != 0 && x.Space == y.Space && (x.Arg == y.Arg || x.Space == plan.SpaceArena) && x.Offset == y.Offset+int64(offset) &&
 					!slices.ContainsFunc(d.InPlace, func(e plan.InPlace) bool { return e.Call == k && e.Result == r }) {
 					d.InPlace = append(d.InPlace, plan.InPlace{Call: k, Operand: i, Result: r, Value: v.Name, Of: a.Value.Name,

@@ -180,6 +180,9 @@ func (l *planner) place(c *ir.Call, r int, v *ir.Value) {
 			continue
 		}
 		kind, offset := sig.AliasOf(i, r)
+		if kind == 0 && sig.AliasAlone(i, r) == op.Narrow {
+			kind = op.Narrow
+		}
 		if kind == 0 || kind == op.View && l.copies(c) || kind != op.View && (l.choose(4) == 3 || !l.mayOverwrite(c, i, sig, kind)) {
 			continue
 		}
