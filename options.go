@@ -103,6 +103,7 @@ type sessionOptions struct {
 	limits        sizeLimits
 	seed          uint64 // of random numbers
 	leastMemory   bool
+	donated       []string // inputs, for [Model.Plan]
 }
 
 // Every thread of a run has scratch, and every run an arena: these bounds keep
@@ -182,6 +183,14 @@ func WithSeed(seed uint64) SessionOption { return func(o *sessionOptions) { o.se
 // faster, such as transposes and conversions to narrower types. A plan lists in
 // Declined what it leaves without this option. Results do not depend on it.
 func WithLeastMemory() SessionOption { return func(o *sessionOptions) { o.leastMemory = true } }
+
+// WithDonated makes [Model.Plan] plan for runs to which the named inputs are
+// donated. Like such a run, it fails where nothing can be written into the bytes
+// of one (ErrNotReusable). Sessions do not read it: each run says what it
+// donates.
+func WithDonated(names ...string) SessionOption {
+	return func(o *sessionOptions) { o.donated = append(o.donated, names...) }
+}
 
 // RunOption configures one run, or all runs of a [Binding].
 type RunOption func(*runOptions)

@@ -38,9 +38,18 @@ func (m *Model) Plan(ctx context.Context, shapes Shapes, opts ...SessionOption) 
 	if len(o.bounds) > 0 {
 		return nil, fmt.Errorf("plan: got bounds (WithUpTo, WithSizes) and one set of sizes, want one of them (PlanUpTo is for bounds): %w", ErrInput)
 	}
+	donated, err := m.among(o.donated)
+	if err != nil {
+		return nil, fmt.Errorf("plan: WithDonated: %w", err)
+	}
 	var planned *plan.Plan
 	err = m.withWeights("plan", func() error {
-		exe, _, err := m.compile(ctx, target{types: types}, o)
+		exe, _, err := m.compile(ctx, target{types: types, donated: donated}, o)
+		for i, d := range donated {
+			if err == nil && d && !exe.TakesInput(i) {
+				err = fmt.Errorf("input %q is donated, but %s: %w", m.inputs[i].Name, exe.WhyNotTaken(i), ErrNotReusable)
+			}
+		}
 		if err == nil {
 			planned, err = exe.Plan()
 		}
@@ -50,6 +59,22 @@ func (m *Model) Plan(ctx context.Context, shapes Shapes, opts ...SessionOption) 
 		return nil
 	})
 	return planned, err
+}
+
+// among says which inputs have one of the names, nil where there are none.
+func (m *Model) among(list []string) ([]bool, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	out := make([]bool, len(m.inputs))
+	for _, name := range list {
+		i := slices.IndexFunc(m.inputs, func(in Info) bool { return in.Name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("got no input %q, want one of %s: %w", name, names(m.inputs), ErrInput)
+		}
+		out[i] = true
+	}
+	return out, nil
 }
 
 // types completes the shapes with the declared ones.
@@ -122,15 +147,47 @@ func (m *Model) Check(p *plan.Plan) error {
 		return err
 	}
 	return m.withWeights("check", func() error {
-		c, err := m.verified(target{types: types}, nil)
-		if err == nil && c.Program.Hash() != p.Model {
-			c, err = m.verified(target{types: types, leastMemory: true}, nil)
+		var first *specialised
+		for _, donated := range m.donatedIn(p) {
+			for _, least := range []bool{false, true} {
+				c, err := m.verified(target{types: types, donated: donated, leastMemory: least}, nil)
+				if err != nil {
+					return err
+				}
+				if c.Program.Hash() == p.Model {
+					return check.Check(c.Program, p, c.Constants)
+				}
+				if first == nil {
+					first = c
+				}
+			}
 		}
-		if err != nil {
-			return err
-		}
-		return check.Check(c.Program, p, c.Constants)
+		return check.Check(first.Program, p, first.Constants)
 	})
+}
+
+// donatedIn returns the sets of inputs that may have been donated to the runs
+// of a plan, which does not name them: none, those in whose bytes a result is
+// written, and all in whose bytes another value lies.
+func (m *Model) donatedIn(p *plan.Plan) [][]bool {
+	written, shared := make([]bool, len(m.inputs)), make([]bool, len(m.inputs))
+	for i := range p.Values {
+		v := &p.Values[i]
+		if v.Space != plan.SpaceInput || v.Arg < 0 || v.Arg >= len(shared) || v.Name == m.inputs[v.Arg].Name {
+			continue
+		}
+		shared[v.Arg] = true
+		if slices.ContainsFunc(p.InPlace, func(x plan.InPlace) bool { return x.Value == v.Name && x.Kind != plan.AliasView }) {
+			written[v.Arg] = true
+		}
+	}
+	sets := [][]bool{nil}
+	for _, set := range [][]bool{written, shared} {
+		if slices.Contains(set, true) {
+			sets = append(sets, set)
+		}
+	}
+	return sets
 }
 
 // CheckRange proves a promise for many sizes, which may come from a file,

@@ -13,8 +13,8 @@ import (
 )
 
 func planCommand() *cobra.Command {
-	var shapes, values, bounds, ranges []string
-	var asJSON, symbolic bool
+	var shapes, values, bounds, ranges, donated []string
+	var asJSON, symbolic, least bool
 	var svg, html, weights string
 	var threads, concurrent int
 	cmd := &cobra.Command{
@@ -50,6 +50,13 @@ func planCommand() *cobra.Command {
 				return err
 			}
 			opts := append(sessionOptions(threads), tenure.WithMaxConcurrent(concurrent))
+			if least {
+				opts = append(opts, tenure.WithLeastMemory())
+			}
+			if donated != nil && (symbolic || upTo != nil) {
+				return usagef("--donate: got --symbolic or --up-to, want one set of sizes (--shape)")
+			}
+			opts = append(opts, tenure.WithDonated(donated...))
 			switch {
 			case symbolic && upTo != nil:
 				return usagef("--symbolic, --up-to: want one of them; --range has the sizes for formulas")
@@ -78,6 +85,8 @@ func planCommand() *cobra.Command {
 	flags.StringVar(&html, "html", "", "write a page into `FILE` that shows where the memory goes: to zoom, search and click")
 	flags.IntVar(&threads, "threads", 0, "workers per run (default: one per processor)")
 	addWeights(cmd, &weights)
+	flags.StringArrayVar(&donated, "donate", nil, "plan for runs to which the input `NAME` is donated (again for more inputs)")
+	flags.BoolVar(&least, "least-memory", false, "put more results in place, also where one thread has to compute them there")
 	flags.IntVar(&concurrent, "max-concurrent", 1, "runs at a time that the total counts, each with an arena of its own")
 	return cmd
 }

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/tenure-go/tenure"
@@ -192,7 +194,15 @@ func TestDonatedStates(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer m.Close()
-			s := modeltest.Session(t, m, tenure.WithThreads(cmp.Or(c.threads, 2)))
+			opts := []tenure.SessionOption{tenure.WithThreads(cmp.Or(c.threads, 2)), tenure.WithDonated(slices.Collect(maps.Keys(c.states))...)}
+			d, err := m.Plan(t.Context(), nil, opts...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := m.Check(d); err != nil || d.ArenaBytes != 0 {
+				t.Errorf("got an arena of %d bytes (%v), want none", d.ArenaBytes, err)
+			}
+			s := modeltest.Session(t, m, opts...)
 			places := map[string]*byte{}
 			for state, output := range c.states {
 				x := in[state].(*tensor.Tensor)
