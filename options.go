@@ -185,8 +185,8 @@ func WithSeed(seed uint64) SessionOption { return func(o *sessionOptions) { o.se
 func WithLeastMemory() SessionOption { return func(o *sessionOptions) { o.leastMemory = true } }
 
 // WithDonated makes [Model.Plan] plan for runs to which the named inputs are
-// donated. Like such a run, it fails where nothing can be written into the bytes
-// of one (ErrNotReusable). Sessions do not read it: each run says what it
+// donated. Like such a run, it fails where nothing can be written into the
+// bytes of one (ErrNotReusable). Sessions do not read it: each run says what it
 // donates.
 func WithDonated(names ...string) SessionOption {
 	return func(o *sessionOptions) { o.donated = append(o.donated, names...) }

@@ -36,27 +36,17 @@ func planCommand() *cobra.Command {
 			if upTo != nil && (svg != "" || html != "") {
 				return usagef("--svg, --html: got --up-to, want one set of sizes (--shape)")
 			}
-			if err := checkThreads(threads); err != nil {
+			opts, err := planOptions(threads, concurrent, least, donated, symbolic || upTo != nil)
+			if err != nil {
 				return err
 			}
 			if svg != "" && svg == html {
 				return usagef("--svg, --html: got %s for both, want two files", svg)
 			}
-			if concurrent < 1 || concurrent > maxConcurrent {
-				return usagef("--max-concurrent: got %d, want 1 to %d", concurrent, maxConcurrent)
-			}
 			how, err := loadOptions(weights, values)
 			if err != nil {
 				return err
 			}
-			opts := append(sessionOptions(threads), tenure.WithMaxConcurrent(concurrent))
-			if least {
-				opts = append(opts, tenure.WithLeastMemory())
-			}
-			if donated != nil && (symbolic || upTo != nil) {
-				return usagef("--donate: got --symbolic or --up-to, want one set of sizes (--shape)")
-			}
-			opts = append(opts, tenure.WithDonated(donated...))
 			switch {
 			case symbolic && upTo != nil:
 				return usagef("--symbolic, --up-to: want one of them; --range has the sizes for formulas")
@@ -89,6 +79,25 @@ func planCommand() *cobra.Command {
 	flags.BoolVar(&least, "least-memory", false, "put more results in place, also where one thread has to compute them there")
 	flags.IntVar(&concurrent, "max-concurrent", 1, "runs at a time that the total counts, each with an arena of its own")
 	return cmd
+}
+
+// planOptions are the options of the sessions that a plan is for; many says
+// that it is for many sets of sizes.
+func planOptions(threads, concurrent int, least bool, donated []string, many bool) ([]tenure.SessionOption, error) {
+	if err := checkThreads(threads); err != nil {
+		return nil, err
+	}
+	if concurrent < 1 || concurrent > maxConcurrent {
+		return nil, usagef("--max-concurrent: got %d, want 1 to %d", concurrent, maxConcurrent)
+	}
+	if donated != nil && many {
+		return nil, usagef("--donate: got --symbolic or --up-to, want one set of sizes (--shape)")
+	}
+	opts := append(sessionOptions(threads), tenure.WithMaxConcurrent(concurrent), tenure.WithDonated(donated...))
+	if least {
+		opts = append(opts, tenure.WithLeastMemory())
+	}
+	return opts, nil
 }
 
 // aboutPlan is the help of plan up to --shape.
