@@ -53,7 +53,7 @@ func contribLanguage(ms func(string, tolerance, func(*drawer)), sums tolerance) 
 	ms("GatedRMSNorm", sums, func(d *drawer) {
 		dt, dims, size := real(d), full(d.dims(1, 3)), d.between(1, 5)
 		dims[len(dims)-1] = size * d.between(1, 3)
-		d.in(dt, dims...)
+		d.smaller(d.in(dt, dims...))
 		d.in(dt, size)
 		d.in(dt, dims...)
 		d.maybe("activation", pick(d, "silu", "swish", "sigmoid"))
@@ -68,7 +68,7 @@ func contribLanguage(ms func(string, tolerance, func(*drawer)), sums tolerance) 
 		} else {
 			dims = append(dims, branches, size)
 		}
-		d.in(dt, dims...)
+		d.smaller(d.in(dt, dims...))
 		if d.chance(0.7) {
 			d.in(pick(d, dt, dtype.F32), pick(d, []int{branches * size}, []int{branches, size}, []int{size})...)
 		}

@@ -185,6 +185,19 @@ func (d *drawer) in(dt dtype.DType, dims ...int) *value {
 	return d.operand(v)
 }
 
+// smaller divides the elements of some operands by 256, so that an epsilon
+// counts.
+func (d *drawer) smaller(v *value) {
+	if d.chance(0.7) {
+		return
+	}
+	list := []float64{}
+	for _, x := range decode(v.dt, v.data) {
+		list = append(list, x.f/256)
+	}
+	v.data = encodeFloats(v.dt, list...)
+}
+
 // with adds an operand with the given elements.
 func (d *drawer) with(dt dtype.DType, dims []int, data []byte) *value {
 	return d.operand(d.value(dt, dims, data, d.chance(0.3)))

@@ -80,7 +80,7 @@ func liftGatedAdd(n *lift.Node) {
 // last axis, and multiplies by an activation of the gate.
 func liftGatedNorm(n *lift.Node) {
 	activation := lift.TakeOr(n, "activation", "silu")
-	epsilon := op.Attr{Name: "epsilon", Value: float64(lift.TakeOr(n, "epsilon", float32(1e-6)))}
+	epsilon := op.Attr{Name: "epsilon", Value: float64(lift.TakeOr(n, "epsilon", float32(1e-5)))}
 	n.NoMoreAttrs()
 	name := map[string]string{"silu": "swish", "swish": "swish", "sigmoid": "sigmoid"}[activation]
 	if name == "" {
@@ -131,7 +131,7 @@ func ungrouped(n *lift.Node, y, like *ir.Value) *ir.Value {
 // of [..., branches * size] with their number in an attribute.
 func liftBranchNorm(n *lift.Node) {
 	branches := lift.TakeOr(n, "num_branches", int64(0))
-	epsilon := float64(lift.TakeOr(n, "epsilon", float32(1e-6)))
+	epsilon := float64(lift.TakeOr(n, "epsilon", float32(1e-5)))
 	n.NoMoreAttrs()
 	if !n.Operands(1, 2) {
 		return
