@@ -181,6 +181,9 @@ func (s *simulator) compute(c *ir.Call) error {
 				return err
 			}
 			for b := range size {
+				if there != nil && s.isOfOperand(c, s.byteOf(v, k*size+b)) {
+					return fmt.Errorf("a part of %s is copied over an operand", v)
+				}
 				s.memory[s.byteOf(v, k*size+b)] = s.ideal[v][k*size+b]
 			}
 		}
@@ -203,6 +206,14 @@ func (s *simulator) partsThere(c *ir.Call) map[int64]bool {
 		start += bytesOf(a.Value)
 	}
 	return there
+}
+
+// isOfOperand reports whether a byte is in the place of an operand of the call.
+func (s *simulator) isOfOperand(c *ir.Call, at address) bool {
+	return slices.ContainsFunc(c.Args, func(a ir.Operand) bool {
+		first := s.byteOf(a.Value, 0)
+		return first.space == at.space && first.arg == at.arg && first.offset <= at.offset && at.offset < first.offset+bytesOf(a.Value)
+	})
 }
 
 // branch runs one region of the call of step i and returns the last step of
