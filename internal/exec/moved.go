@@ -11,8 +11,9 @@ import (
 func (e *Executable) Call(k int) *ir.Call { return e.steps[k].call }
 
 // Moved returns how many bytes the operands and the results of call k have,
-// which has just run: operands that lie in the same bytes once, and constants
-// in the form in which the call reads them. It is for [Runner.Watch].
+// which has just run: operands that lie in the same bytes once, constants in
+// the form in which the call reads them, and no operands that lie where they
+// are parts of the result. It is for [Runner.Watch].
 func (r *Runner) Moved(k int) (read, written int64) {
 	seen := make(map[*byte]int, 8)
 	add := func(data []byte) (n int64) {
@@ -38,10 +39,21 @@ func (r *Runner) Moved(k int) (read, written int64) {
 		}
 		return c.Out[i-in].Data
 	}
+	var starts []int
+	if t := r.steps[k].task; t != nil {
+		starts = t.Call.Parts(nil)
+	}
+	there := int64(0) // bytes of the result that were not copied
 	for i, a := range step.call.Args {
-		if a.Value != nil {
-			read += add(data(i))
+		if a.Value == nil {
+			continue
 		}
+		x := data(i)
+		if starts != nil && len(x) > 0 && unsafe.SliceData(x) == unsafe.SliceData(data(in)[starts[i]:]) {
+			there += int64(len(x))
+			continue
+		}
+		read += add(x)
 	}
 	clear(seen)
 	for i, v := range step.call.Results {
@@ -49,7 +61,7 @@ func (r *Runner) Moved(k int) (read, written int64) {
 			written += add(data(in + i))
 		}
 	}
-	return read, written
+	return read, written - there
 }
 
 // DynamicBytes returns how many bytes the buffers of values take at this moment

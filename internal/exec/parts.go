@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/tenure-go/tenure/internal/plan/check"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/plan"
@@ -67,10 +68,6 @@ func (l *lowering) placeParts() (changed bool) {
 	return changed
 }
 
-// maxParts is the most parts of which a result is put together without a copy,
-// those of its parts among them: a plan of more takes long to prove.
-const maxParts = 512
-
 // countParts counts the parts of a value, whose operands have been counted.
 func (j *joiner) countParts(v *ir.Value) int {
 	c := &j.calls[j.index.Def(v)]
@@ -86,7 +83,7 @@ func (j *joiner) countParts(v *ir.Value) int {
 			n += max(1, j.counts[a.Value.ID])
 		}
 	}
-	return max(1, min(n, maxParts+1))
+	return max(1, min(n, check.MaxParts+1))
 }
 
 // isPart reports whether operand i of call k has bytes, and is one piece of the
@@ -110,8 +107,8 @@ func (j *joiner) join(k, i int) (reason string) {
 	c := &j.calls[k]
 	from, to := j.of(c.Args[i].Value), j.of(c.Results[0])
 	j.a, j.b, j.shift = from.storage, to.storage, to.offset+int64(c.parts[i])-from.offset
-	if j.counts[c.Results[0].ID] > maxParts {
-		return fmt.Sprintf("the result has more than %d parts", maxParts)
+	if j.counts[c.Results[0].ID] > check.MaxParts {
+		return fmt.Sprintf("the result has more than %d parts", check.MaxParts)
 	}
 	if j.a == j.b {
 		return "it is another part of the same bytes"

@@ -1,10 +1,15 @@
 package exec_test
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/tenure-go/tenure/internal/plan/check"
+	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/plan"
 )
 
@@ -169,5 +174,51 @@ func TestPartsInPlace(t *testing.T) {
 				t.Errorf("got an arena of %d bytes, %d parts in place, copies %q, want %d, %d, %q", d.ArenaBytes, parts, copied, test.arena, test.parts, test.copied)
 			}
 		})
+	}
+}
+
+// A result may have as many parts as the checker follows. Empty operands are
+// none.
+func TestManyParts(t *testing.T) {
+	for _, test := range []struct{ full, empty, parts int }{{check.MaxParts, 20, check.MaxParts}, {check.MaxParts + 1, 0, 0}} {
+		var text strings.Builder
+		text.WriteString("func @f(%x: f32[2], %z: f32[0]) -> (f32[" + strconv.Itoa(2*test.full) + "]) {\n  %e = neg(%z)\n")
+		var args []string
+		for i := range test.full {
+			fmt.Fprintf(&text, "  %%a%d = neg(%%x)\n", i)
+			args = append(args, fmt.Sprintf("%%a%d", i))
+		}
+		args = append(args, slices.Repeat([]string{"%e"}, test.empty)...)
+		fmt.Fprintf(&text, "  %%c = concat(%s) {axis = 0}\n  return %%c\n}", strings.Join(args, ", "))
+		d, parts := runBoth(t, parse(t, text.String()), 1), 0
+		for _, x := range d.InPlace {
+			if x.Kind == plan.AliasPart {
+				parts++
+			}
+		}
+		if parts != test.parts {
+			t.Errorf("%d operands and %d empty ones: got %d parts in place, want %d", test.full, test.empty, parts, test.parts)
+		}
+	}
+}
+
+// A call is said to move the operands that it copies, and no others.
+func TestMovedParts(t *testing.T) {
+	p := parse(t, `func @f(%x: f32[256]) -> (f32[512]) {
+  %a = neg(%x)
+  %c = concat(%x, %a) {axis = 0}
+  return %c
+}`)
+	_, runner, pool := start(t, p, ir.WeightMap{})
+	seen := 0
+	runner.Watch = func(k int, _ time.Time, _ time.Duration) {
+		if read, written := runner.Moved(k); k == 1 {
+			if seen++; read != 1<<10 || written != 1<<10 {
+				t.Errorf("got %d bytes read and %d written, want the 1024 of the input", read, written)
+			}
+		}
+	}
+	if err := runner.Run(pool, nil, [][]byte{make([]byte, 1<<10)}, [][]byte{make([]byte, 2<<10)}); err != nil || seen != 1 {
+		t.Errorf("got %v, and %d calls of concat", err, seen)
 	}
 }

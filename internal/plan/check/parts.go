@@ -59,20 +59,21 @@ func (c *checker) liesInPart(call *ir.Call, starts []int, i int) bool {
 	return x.size > 0 && x.place == partAt(c.of(call.Results[0]), starts[i], x)
 }
 
-// maxParts is the most parts of other values that a value may hold. What is put
-// together of more has bytes of its own.
-const maxParts = 512
+// MaxParts is the most parts of other values that a value may hold, those of
+// its parts among them and without empty ones. What is put together of more has
+// bytes of its own: a proof of more takes long.
+const MaxParts = 512
 
 // assembled returns where the operands of a call are in its result, if that is
 // followed as the parts that it is put together of.
 func (c *checker) assembled(k int, call *ir.Call) []int {
 	starts, n := c.partsOf(k), 0
 	for _, a := range call.Args {
-		if starts != nil && a.Value != nil {
+		if starts != nil && a.Value != nil && c.of(a.Value).size > 0 {
 			n += max(1, len(c.of(a.Value).parts))
 		}
 	}
-	if n > maxParts {
+	if n > MaxParts {
 		return nil
 	}
 	return starts
