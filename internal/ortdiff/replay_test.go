@@ -288,23 +288,12 @@ func (x *mixer) unsteady(m *model, file []byte, want map[string]*value, most flo
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 8 {
-		inputs := slices.Clone(m.values)
-		for i, v := range inputs {
-			if v.constant || !v.dt.IsFloat() || v.dt.Bits() < 16 {
-				continue
+		inputs := nudged(r, m.values, func(dt dtype.DType) float64 {
+			if !dt.IsFloat() || dt.Bits() < 16 {
+				return 0
 			}
-			by := min(0x1p-20, epsilon(v.dt))
-			if v.dt != dtype.F64 {
-				by = max(by, epsilon(v.dt))
-			}
-			list := make([]float64, elements(v.dims))
-			for j, e := range decode(v.dt, v.data) {
-				list[j] = e.f * (1 + by*r.NormFloat64())
-			}
-			moved := *v
-			moved.data = encodeFloats(v.dt, list...)
-			inputs[i] = &moved
-		}
+			return epsilon(dt)
+		})
 		if differs(x.runs.run(file, inputs)) {
 			return true
 		}

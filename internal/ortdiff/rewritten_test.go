@@ -145,24 +145,37 @@ func (o rewriter) wavers(m *model, file []byte, want map[string]*value, most flo
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 8 {
-		inputs := slices.Clone(m.values)
-		for i, v := range inputs {
-			if v.constant || v.dt != dtype.F32 {
-				continue
+		inputs := nudged(r, m.values, func(dt dtype.DType) float64 {
+			if dt == dtype.F32 {
+				return 0x1p-20
 			}
-			list := make([]float64, elements(v.dims))
-			for j, x := range decode(v.dt, v.data) {
-				list[j] = x.f * (1 + 0x1p-20*r.NormFloat64())
-			}
-			moved := *v
-			moved.data = encodeFloats(v.dt, list...)
-			inputs[i] = &moved
-		}
+			return 0
+		})
 		if differs(o.runs.run(file, inputs)) {
 			return true
 		}
 	}
 	return false
+}
+
+// nudged returns the values with the elements of inputs changed at random, by
+// about so much in relation to each; by is 0 for types that stay.
+func nudged(r *rand.Rand, values []*value, by func(dtype.DType) float64) []*value {
+	inputs := slices.Clone(values)
+	for i, v := range inputs {
+		size := by(v.dt)
+		if v.constant || size == 0 {
+			continue
+		}
+		list := make([]float64, elements(v.dims))
+		for j, x := range decode(v.dt, v.data) {
+			list[j] = x.f * (1 + size*r.NormFloat64())
+		}
+		moved := *v
+		moved.data = encodeFloats(v.dt, list...)
+		inputs[i] = &moved
+	}
+	return inputs
 }
 
 // rewrittenTolerance is how far Tenure's own ways of running a network may be
