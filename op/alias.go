@@ -63,7 +63,8 @@ type Rule struct {
 type Alias struct {
 	declared bool
 	rules    []Rule
-	parts    func(s *Sig, starts []int) (ok bool)
+	parts    func(s *Sig, at []int) (ok bool)
+	box      func(s *Sig, result int, at []int) (arg int, ok bool)
 }
 
 // Fresh declares that every result lies in bytes of its own.
@@ -98,18 +99,34 @@ func ViewOf(arg int) Alias {
 
 // OfParts returns rules of an operator that puts its operands together: a says
 // how its results may overwrite operands or be views of them, and parts where
-// the bytes of each operand are in result 0, at offsets in bytes. It is false
-// where a call does not put every operand into one piece. The parts follow one
-// another and are all of the result. An operand may be computed where it is a
-// part of the result; the kernel leaves it as it is there.
-func (a Alias) OfParts(parts func(s *Sig, starts []int) (ok bool)) Alias {
+// the operands are in result 0. Each part is a box of the result, of the rank
+// of the result: along axis d it begins at the index at[i*rank+d], and has the
+// sizes of operand i. A negative index says that operand i is no part; parts is
+// false where none is. Parts share no element. An operand may be computed
+// where it is a part of the result; the kernel leaves it as it is there, and
+// writes the elements around the parts.
+func (a Alias) OfParts(parts func(s *Sig, at []int) (ok bool)) Alias {
 	a.declared, a.parts = true, parts
+	return a
+}
+
+// OfBoxes returns rules of an operator whose results may be boxes of an
+// operand: a says how its results may overwrite operands or be views of them,
+// and box which operand has the elements of the result, of as many axes: those
+// from index at[d] on along each axis d. The result may lie in the operand's
+// bytes; the call computes nothing then.
+func (a Alias) OfBoxes(box func(s *Sig, result int, at []int) (arg int, ok bool)) Alias {
+	a.declared, a.box = true, box
 	return a
 }
 
 // HasParts reports whether the operator puts its operands together, as
 // [Alias.OfParts] declares.
 func (a Alias) HasParts() bool { return a.parts != nil }
+
+// HasBoxes reports whether results may be boxes of an operand, as
+// [Alias.OfBoxes] declares.
+func (a Alias) HasBoxes() bool { return a.box != nil }
 
 // Declared reports whether the operator said anything about aliasing.
 func (a Alias) Declared() bool { return a.declared }
@@ -149,9 +166,9 @@ func (s *Sig) AliasOf(arg, result int) (kind AliasKind, offsetBytes int) {
 	return 0, 0
 }
 
-// Parts returns where the bytes of each operand are in result 0, in a list that
-// it appends to none. It is nil where they are not in it in one piece each, or
-// where the result is a view: see [Alias.OfParts].
+// Parts returns where the operands are in result 0, as [Alias.OfParts] says: one
+// index per operand and axis of the result, in a list that it appends to none.
+// It is nil where no operand is a part of it, or where the result is a view.
 func (s *Sig) Parts(none []int) []int {
 	if s.Def.Alias.parts == nil || !s.IsStatic() {
 		return nil
@@ -159,11 +176,71 @@ func (s *Sig) Parts(none []int) []int {
 	if of, _ := s.ViewOf(0); of >= 0 {
 		return nil
 	}
-	starts := slices.Grow(none, len(s.Args))[:len(s.Args)]
-	if !s.Def.Alias.parts(s, starts) {
+	n := len(s.Args) * s.Results[0].Shape.Rank()
+	list := slices.Grow(none, n)[:len(none)+n]
+	if !s.Def.Alias.parts(s, list[len(none):]) {
 		return nil
 	}
-	return starts
+	return list
+}
+
+// BoxOf returns the operand that the result is a box of, as [Alias.OfBoxes]
+// says, and sets at, which has an entry per axis of the result, to the index of
+// the operand's element with which it begins. arg is -1 where it is a box of
+// none. A contiguous box is a [View], too.
+func (s *Sig) BoxOf(result int, at []int) (arg int) {
+	if s.Def.Alias.box == nil || !s.IsStatic() || s.Results[result].IsZero() {
+		return -1
+	}
+	arg, ok := s.Def.Alias.box(s, result, at)
+	if !ok {
+		return -1
+	}
+	return arg
+}
+
+// Pieces returns where the bytes of each operand are in result 0, in a list that
+// it appends to none. It is nil where they are not all of it, in one piece
+// each.
+func (s *Sig) Pieces(none []int) []int {
+	list := s.Parts(none)
+	to := s.Results[0]
+	if list == nil || to.Shape.Rank() == 0 {
+		return nil
+	}
+	at := list[len(none):]
+	rank, size, sum := to.Shape.Rank(), to.DType.Size(), 0
+	for i := range len(at) / rank {
+		part, a := at[i*rank:(i+1)*rank], s.Args[i]
+		if part[0] < 0 || !isPiece(a.Shape.Sizes(), to.Shape.Sizes()) {
+			return nil
+		}
+		start := 0
+		for d, stride := range to.Shape.Strides() {
+			start += part[d] * stride * size
+		}
+		sum += a.Shape.NumElements()
+		at[i] = start // in its own part of the list, or in one that has been read
+	}
+	if sum != to.Shape.NumElements() {
+		return nil
+	}
+	return list[:len(none)+len(s.Args)]
+}
+
+// isPiece reports whether a box of these sizes is contiguous in a value.
+func isPiece(box, in []int) bool {
+	whole := true // all axes behind this one
+	for d := len(box) - 1; d >= 0; d-- {
+		if box[d] == 0 {
+			return true
+		}
+		if !whole && box[d] != 1 {
+			return false
+		}
+		whole = whole && box[d] == in[d]
+	}
+	return true
 }
 
 // alone reports whether one thread computes a result over its operand.

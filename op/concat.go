@@ -18,7 +18,7 @@ var concatOps = []*Def{
 		Name: "split", ONNX: "Split", Doc: "splits x along an axis into parts of the given sizes, or of equal ones",
 		MinArgs: 1, MaxArgs: 2, MinResults: 1, MaxResults: Variadic,
 		Attrs: []AttrDef{intAttr("axis", 0), {Name: "num_outputs", Kind: Int}}, Infer: inferSplit,
-		Alias: Aliases(Rule{Result: EveryResult, Kind: View, Offset: splitOffset}),
+		Alias: Aliases(Rule{Result: EveryResult, Kind: View, Offset: splitOffset}).OfBoxes(splitBox),
 	},
 }
 
@@ -91,27 +91,19 @@ func onlyNonEmpty(arg int) func(*Sig) bool {
 	}
 }
 
-// concatParts finds the operands in a result that has each in one piece: all
-// axes before the one that grows are of size 1.
-func concatParts(s *Sig, starts []int) (ok bool) {
-	sizes := s.Results[0].Shape.Sizes()
-	axis, err := axisOf(s.Int("axis"), len(sizes))
+// concatParts finds the operands in the result: they follow one another along
+// the axis.
+func concatParts(s *Sig, at []int) (ok bool) {
+	rank := s.Results[0].Shape.Rank()
+	axis, err := axisOf(s.Int("axis"), rank)
 	if err != nil {
 		return false
 	}
-	for _, n := range sizes[:axis] {
-		if n != 1 {
-			return false
-		}
-	}
-	at := 0
+	clear(at)
+	start := 0
 	for i, a := range s.Args {
-		starts[i] = at
-		n, err := a.Bytes()
-		if err != nil {
-			return false
-		}
-		at += n
+		at[i*rank+axis] = start
+		start += a.Shape.Size(axis)
 	}
 	return true
 }
@@ -211,37 +203,58 @@ func inferSplit(s *Sig) error {
 	return nil
 }
 
-// splitOffset returns the start of a part that lies in one piece: all axes
-// before the split one are of size 1.
-func splitOffset(s *Sig, result int) (int, bool) {
+// splitBox finds a part in the operand: the parts follow one another along the
+// axis.
+func splitBox(s *Sig, result int, at []int) (arg int, ok bool) {
+	axis, start, ok := splitStart(s, result)
+	if !ok {
+		return -1, false
+	}
+	clear(at)
+	at[axis] = start
+	return 0, true
+}
+
+// splitStart returns where a part starts along the axis that is split.
+func splitStart(s *Sig, result int) (axis, start int, ok bool) {
 	x := s.Args[0]
 	if !x.IsStatic() {
-		return 0, false
+		return 0, 0, false
 	}
 	axis, err := axisOf(s.Int("axis"), x.Shape.Rank())
 	if err != nil {
+		return 0, 0, false
+	}
+	var buf [fewDims]shape.Dim
+	parts, err := splitSizes(buf[:0], s, x.Shape.Dim(axis))
+	if err != nil {
+		return 0, 0, false
+	}
+	for _, p := range parts[:result] {
+		n, known := p.Size()
+		if !known {
+			return 0, 0, false
+		}
+		start += n
+	}
+	return axis, start, true
+}
+
+// splitOffset returns the start of a part that lies in one piece: all axes
+// before the split one are of size 1.
+func splitOffset(s *Sig, result int) (int, bool) {
+	axis, start, ok := splitStart(s, result)
+	if !ok {
 		return 0, false
 	}
+	x := s.Args[0]
 	for _, n := range x.Shape.Sizes()[:axis] {
 		if n != 1 {
 			return 0, false
 		}
 	}
-	var buf [fewDims]shape.Dim
-	parts, err := splitSizes(buf[:0], s, x.Shape.Dim(axis))
-	if err != nil {
-		return 0, false
-	}
 	if x.Shape.NumElements() == 0 {
 		return 0, true // no elements lie anywhere
-	}
-	start := 0
-	for _, p := range parts[:result] {
-		n, ok := p.Size()
-		if !ok {
-			return 0, false
-		}
-		start += n
 	}
 	return start * x.Shape.Strides()[axis] * x.DType.Size(), true
 }

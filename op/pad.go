@@ -1,12 +1,16 @@
 package op
 
-import "github.com/tenure-go/tenure/shape"
+import (
+	"slices"
+
+	"github.com/tenure-go/tenure/shape"
+)
 
 // padOps is the family of pad.
 var padOps = []*Def{{
 	Name: "pad", ONNX: "Pad", Doc: "adds elements at both ends of each axis of x; negative numbers remove elements",
 	MinArgs: 2, MaxArgs: 4, Attrs: []AttrDef{stringAttr("mode", "constant")}, Infer: inferPad,
-	Alias: Aliases(Rule{Kind: View, When: padsNothing}),
+	Alias: Aliases(Rule{Kind: View, When: padsNothing}).OfParts(padParts),
 }}
 
 // Pads returns how many elements a call of pad adds at the two ends of each
@@ -119,4 +123,19 @@ func padsNothing(s *Sig) bool {
 		}
 	}
 	return ok && err == nil
+}
+
+// padParts finds the operand in the result, if the call adds a constant around
+// it and takes nothing away.
+func padParts(s *Sig, at []int) (ok bool) {
+	x := s.Args[0].Shape
+	begin, end, ok, err := s.Pads(x.Rank())
+	if err != nil || !ok || s.Str("mode") != "constant" || slices.Min(begin) < 0 || slices.Min(end) < 0 {
+		return false
+	}
+	for i := range at {
+		at[i] = -1
+	}
+	copy(at, begin)
+	return true
 }

@@ -10,7 +10,7 @@ import (
 var sliceOps = []*Def{{
 	Name: "slice", ONNX: "Slice", Doc: "slices x from starts to ends by steps along axes; ends are exclusive, negative numbers count from the end",
 	MinArgs: 3, MaxArgs: 5, Infer: inferSlice,
-	Alias: Aliases(Rule{Kind: View, Offset: sliceOffset}),
+	Alias: Aliases(Rule{Kind: View, Offset: sliceOffset}).OfBoxes(sliceBox),
 }}
 
 // SliceAxis describes a slice along one axis: Size elements from Start by
@@ -198,6 +198,22 @@ func inferSlice(s *Sig) error {
 		dims[i] = sp.dim(dims[i])
 	}
 	return s.give(0, x.DType, dims...)
+}
+
+// sliceBox finds a slice in the operand: by steps of 1, or one element long.
+func sliceBox(s *Sig, _ int, at []int) (arg int, ok bool) {
+	var buf [8]SliceAxis
+	axes, ok, err := s.AppendSliceAxes(buf[:0])
+	if err != nil || !ok {
+		return -1, false
+	}
+	for d, a := range axes {
+		if a.Step != 1 && a.Size > 1 {
+			return -1, false
+		}
+		at[d] = a.Start
+	}
+	return 0, true
 }
 
 // sliceOffset returns the start of a slice that lies in one piece: one element

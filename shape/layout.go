@@ -220,3 +220,47 @@ func isContiguous(s *Shape, strides []int) bool {
 	}
 	return true
 }
+
+// Reshape returns the layout of the same elements, in the same order, with
+// another static shape of as many elements, and false where there is none:
+// where axes are joined over which the elements do not lie at one distance.
+// Layouts without elements have any shape.
+func (l *Layout) Reshape(to *Shape) (*Layout, bool) {
+	if l.none() || !to.IsStatic() || to.elements != l.shape.elements {
+		return nil, false
+	}
+	if l.contiguous {
+		return RowMajor(to), true
+	}
+	strides := make([]int, to.Rank())
+	from := len(l.strides) - 1 // the axis of l that comes next
+	left, step := 1, 1         // of the axes of l that are one: elements that no axis has yet, and their distance
+	for d := to.Rank() - 1; d >= 0; d-- {
+		size := to.sizes[d]
+		if left == 1 && size > 1 {
+			from = l.skipOnes(from)
+			left, step = l.shape.sizes[from], l.strides[from]
+			whole := left * step
+			for from = l.skipOnes(from - 1); from >= 0 && l.strides[from] == whole; from = l.skipOnes(from - 1) {
+				left *= l.shape.sizes[from]
+				whole *= l.shape.sizes[from]
+			}
+		}
+		if left%size != 0 {
+			return nil, false
+		}
+		strides[d] = step
+		left, step = left/size, step*size
+	}
+	r, err := Strided(to, strides...)
+	return r, err == nil
+}
+
+// skipOnes returns the last axis of more than one element up to the given one,
+// -1 for none.
+func (l *Layout) skipOnes(axis int) int {
+	for axis >= 0 && l.shape.sizes[axis] == 1 {
+		axis--
+	}
+	return axis
+}

@@ -95,8 +95,8 @@ func (k *concatenated) Refill(t *Task) error {
 	}
 	axis, start := axisOf(c, len(sizes)), 0
 	k.list = k.list[:0]
-	k.starts = slices.Grow(k.starts[:0], len(c.In))
-	starts := c.Parts(k.starts[:0])
+	k.starts = slices.Grow(k.starts[:0], len(c.In)*len(sizes))
+	starts := c.Pieces(k.starts[:0])
 	for i := range c.In {
 		n := c.In[i].Shape.Size(axis)
 		m := k.next()

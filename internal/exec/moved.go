@@ -41,7 +41,7 @@ func (r *Runner) Moved(k int) (read, written int64) {
 	}
 	var starts []int
 	if t := r.steps[k].task; t != nil {
-		starts = t.Call.Parts(nil)
+		starts = t.Call.Pieces(nil)
 	}
 	there := int64(0) // bytes of the result that were not copied
 	for i, a := range step.call.Args {

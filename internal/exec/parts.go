@@ -38,7 +38,7 @@ func (l *lowering) placeParts() (changed bool) {
 	j := &joiner{lowering: l, counts: make([]int, len(l.values)), values: map[*storage][]*ir.Value{}, reasons: map[[2]int]string{}}
 	for _, k := range l.joins {
 		if c := &l.calls[k]; c.static && c.Results[0] != nil {
-			c.parts = c.sig.Parts(nil)
+			c.parts = c.sig.Pieces(nil)
 		}
 	}
 	for _, v := range l.program.Body.Params {

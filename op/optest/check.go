@@ -77,14 +77,14 @@ func checkCase(def *op.Def, c Case) error {
 			}
 		}
 	}
-	errs = append(errs, checkParts(s, c, want[0]))
+	errs = append(errs, checkBoxes(s, c, want), checkParts(s, c, want[0]))
 	return errors.Join(errs...)
 }
 
 // checkParts holds a result that is put together of its operands against them,
 // and compares calls in which one of them, or all, lie in the result.
 func checkParts(s *op.Sig, c Case, want []byte) error {
-	starts, end := s.Parts(nil), 0
+	starts, end := s.Pieces(nil), 0
 	var errs []error
 	for i, start := range starts {
 		data := c.Args[i].Data

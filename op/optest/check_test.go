@@ -42,8 +42,8 @@ func TestCheckParts(t *testing.T) {
 			s.Results[0] = op.Type{DType: dtype.U8, Shape: t}
 			return err
 		},
-		Alias: op.Fresh().OfParts(func(s *op.Sig, starts []int) bool {
-			starts[0], starts[1] = 0, s.Args[0].Shape.NumElements()
+		Alias: op.Fresh().OfParts(func(s *op.Sig, at []int) bool {
+			at[0], at[1] = 0, s.Args[0].Shape.NumElements()
 			return true
 		}),
 	}
@@ -174,7 +174,7 @@ func TestCheckSeesFaults(t *testing.T) {
 		"got 6 bytes at 1 of 6, want them inside": func(d *op.Def) {
 			d.Alias = op.Aliases(op.Rule{Kind: op.View, Offset: func(*op.Sig, int) (int, bool) { return 1, true }})
 		},
-		"operand 0 is a part of the result at 0: got byte": func(d *op.Def) {
+		"operand 0 is a part of the result from [0 0] on: got byte": func(d *op.Def) {
 			d.Alias = op.Fresh().OfParts(func(*op.Sig, []int) bool { return true })
 		},
 		"kernel panicked: no": func(d *op.Def) { d.Kernel = func(*op.Call) error { panic("no") } },

@@ -64,7 +64,7 @@ func honest(p *ir.Program, d *plan.Plan, weights ir.Weights) {
 				}
 			}
 		}
-		for i, start := range sig.Parts(nil) {
+		for i, start := range sig.Pieces(nil) {
 			a := c.Args[i]
 			if bytesOf(a.Value) == 0 {
 				continue

@@ -33,7 +33,7 @@ func (c *checker) partsOf(k int) []int {
 		return nil
 	}
 	c.starts = slices.Grow(c.starts[:0], len(call.Args))
-	return c.sigs.Of(k).Parts(c.starts[:0])
+	return c.sigs.Of(k).Pieces(c.starts[:0])
 }
 
 // partAt returns the bytes of x in the place of a result, in which it starts at

@@ -146,7 +146,7 @@ func inside(c *ir.Call) (n int) {
 // which is far from all others unless it is an output.
 func (l *planner) placeParts(n int, c *ir.Call) {
 	sig := c.Sig(l.known)
-	starts := sig.Parts(nil)
+	starts := sig.Pieces(nil)
 	if starts == nil || l.choose(4) == 3 {
 		return
 	}

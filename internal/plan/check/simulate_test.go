@@ -138,7 +138,7 @@ func (s *simulator) idealise(v *ir.Value) {
 // isPutTogether reports whether the result of a call is its operands, one after
 // the other.
 func (s *simulator) isPutTogether(c *ir.Call) bool {
-	return c.Sig(s.known).Parts(nil) != nil
+	return c.Sig(s.known).Pieces(nil) != nil
 }
 
 func (s *simulator) inBounds(v *ir.Value) error {
