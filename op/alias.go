@@ -166,9 +166,10 @@ func (s *Sig) AliasOf(arg, result int) (kind AliasKind, offsetBytes int) {
 	return 0, 0
 }
 
-// Parts returns where the operands are in result 0, as [Alias.OfParts] says: one
-// index per operand and axis of the result, in a list that it appends to none.
-// It is nil where no operand is a part of it, or where the result is a view.
+// Parts returns where the operands are in result 0, as [Alias.OfParts] says:
+// one index per operand and axis of the result, in a list that it appends to
+// none. It is nil where no operand is a part of it, or where the result is a
+// view.
 func (s *Sig) Parts(none []int) []int {
 	if s.Def.Alias.parts == nil || !s.IsStatic() {
 		return nil
@@ -199,8 +200,8 @@ func (s *Sig) BoxOf(result int, at []int) (arg int) {
 	return arg
 }
 
-// Pieces returns where the bytes of each operand are in result 0, in a list that
-// it appends to none. It is nil where they are not all of it, in one piece
+// Pieces returns where the bytes of each operand are in result 0, in a list
+// that it appends to none. It is nil where they are not all of it, in one piece
 // each.
 func (s *Sig) Pieces(none []int) []int {
 	list := s.Parts(none)

@@ -33,6 +33,13 @@
 // share a block at the same time. All bounds and sizes of a Problem count whole
 // blocks.
 //
+// # Strides
+//
+// A value of a plan may be a box in the bytes of another one, with rows of that
+// one between its own ([Value.Strides]). It takes the bytes of its extent, from
+// its first element to behind its last: a figure, bound or [Piece] counts
+// these, whatever else lies between.
+//
 // Nothing here owns memory, and no value is changed by reading it: a Problem,
 // Plan or Placement may be read from any number of goroutines as long as none
 // writes to it.

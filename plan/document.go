@@ -7,7 +7,7 @@ import (
 
 // Format is the version of the plan document that this package writes, and the
 // only one that it reads.
-const Format = 4
+const Format = 5
 
 // ErrDocument is the kind of every error about a plan document that is
 // malformed or contradicts itself.
@@ -41,7 +41,7 @@ const (
 // Plan is the document that a run is executed from. The field names of its JSON
 // form are part of the format.
 type Plan struct {
-	Format           int          `json:"format"`             // 4
+	Format           int          `json:"format"`             // 5
 	Model            string       `json:"model"`              // hash of the program's text
 	Shapes           []Shape      `json:"shapes"`             // types of the graph's inputs
 	ArenaBytes       int64        `json:"arena_bytes"`        // graph inputs and outputs, at most excluded
@@ -91,16 +91,25 @@ type Step struct {
 // space (for SpaceInput and SpaceOutput: of that buffer). Inputs and weights
 // live all the time, and a value in the bytes of an input, output or weight
 // lives to the end.
+//
+// A value with Strides is a box in a larger frame, such as an operand of a
+// concat in the concat's result: element i along axis d is Strides[d] elements
+// after element i-1, the elements of one index of an axis end before the next
+// index begins, and bytes of other values may lie between. A value without is
+// contiguous, and only such a one is written without Strides.
 type Value struct {
 	ID     int    `json:"id"`
 	Name   string `json:"name"`
 	Type   string `json:"type"`
 	Space  Space  `json:"space"`
 	Offset int64  `json:"offset"`
-	Size   int64  `json:"size"` // in bytes
-	Start  Time   `json:"start"`
-	End    Time   `json:"end"`
-	Arg    int    `json:"arg"` // index of the graph input or output for those spaces, else 0
+	Size   int64  `json:"size"` // in bytes, of its elements
+	// Strides has one entry per axis of the type, in elements; nil for a
+	// contiguous value.
+	Strides []int64 `json:"strides,omitempty"`
+	Start   Time    `json:"start"`
+	End     Time    `json:"end"`
+	Arg     int     `json:"arg"` // index of the graph input or output for those spaces, else 0
 }
 
 // InPlace is a result that lives in the bytes of an operand, or, as AliasPart,

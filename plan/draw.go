@@ -183,12 +183,13 @@ func (c *canvas) drawCurve(top int) {
 }
 
 // LiveBytes returns how many bytes of the arena values take, level by level in
-// time. Bytes that several values hold count once.
+// time. Bytes that several values hold count once, and a value with strides
+// counts with its extent.
 func (p *Plan) LiveBytes() []LiveStep {
 	arena := Storage{Name: "arena", Size: p.ArenaBytes}
 	for _, v := range p.Values {
 		if v.Space == SpaceArena {
-			arena.Pieces = append(arena.Pieces, Piece{Offset: v.Offset, Size: v.Size, Start: v.Start, End: v.End})
+			arena.Pieces = append(arena.Pieces, Piece{Offset: v.Offset, Size: v.Extent(), Start: v.Start, End: v.End})
 		}
 	}
 	problem := Problem{Storages: []Storage{arena}, Align: 1}
@@ -217,7 +218,7 @@ func (c *canvas) drawArena(top int) {
 		}
 	}
 	slices.SortStableFunc(values, func(a, b *Value) int {
-		return cmp.Or(-cmp.Compare(a.Size, b.Size), -cmp.Compare(a.End-a.Start, b.End-b.Start))
+		return cmp.Or(-cmp.Compare(a.Extent(), b.Extent()), -cmp.Compare(a.End-a.Start, b.End-b.Start))
 	})
 	bottom := int64(100 * (top + arenaHeight))
 	for _, v := range values {
@@ -225,14 +226,14 @@ func (c *canvas) drawArena(top int) {
 		if class == "" {
 			class = "fresh"
 		}
-		low, high := scale(v.Offset, c.ArenaBytes, arenaHeight), scale(v.Offset+v.Size, c.ArenaBytes, arenaHeight)
+		low, high := scale(v.Offset, c.ArenaBytes, arenaHeight), scale(v.Offset+v.Extent(), c.ArenaBytes, arenaHeight)
 		x, width := c.x(v.Start), c.x(v.End)-c.x(v.Start)
 		// Small values stay large enough to be seen and pointed at.
 		height := max(high-low, 200)
 		c.rect(x, max(bottom-low-height, int64(100*top)), width, height, "v "+class, c.hover(v))
 	}
 	for i, v := range values {
-		low, high := scale(v.Offset, c.ArenaBytes, arenaHeight), scale(v.Offset+v.Size, c.ArenaBytes, arenaHeight)
+		low, high := scale(v.Offset, c.ArenaBytes, arenaHeight), scale(v.Offset+v.Extent(), c.ArenaBytes, arenaHeight)
 		x, width := c.x(v.Start), c.x(v.End)-c.x(v.Start)
 		room := int(width/100/labelSize) - 1
 		readable := room >= min(utf8.RuneCountInString(v.Name), 8) && high-low >= 1300
@@ -248,9 +249,9 @@ func (c *canvas) drawArena(top int) {
 	}
 }
 
-// overlaps reports whether v and w share bytes at some time.
+// overlaps reports whether the extents of v and w share bytes at some time.
 func (v *Value) overlaps(w *Value) bool {
-	return v.Start < w.End && w.Start < v.End && v.Offset < w.Offset+w.Size && w.Offset < v.Offset+v.Size
+	return v.Start < w.End && w.Start < v.End && v.Offset < w.Offset+w.Extent() && w.Offset < v.Offset+v.Extent()
 }
 
 // clip shortens a name to room letters.

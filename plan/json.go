@@ -9,12 +9,13 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // ReadJSON reads a plan document and validates it. It is strict, because bytes
 // are written where the document says: every field has to be there, once, under
-// its exact name, and nothing else may be. The error is an ErrDocument, or that
-// of r.
+// its exact name, and nothing else may be. Only the strides of a value are left
+// out where it has none. The error is an ErrDocument, or that of r.
 func ReadJSON(r io.Reader) (*Plan, error) {
 	d := documentReader{json.NewDecoder(r)}
 	d.UseNumber()
@@ -124,6 +125,9 @@ func (d documentReader) readFields(v reflect.Value, path string) error {
 		if err := d.read(v.Field(i), at); err != nil {
 			return err
 		}
+		if isOptional(v.Type().Field(i)) && v.Field(i).Len() == 0 {
+			return docErr("%s: got an empty list, want entries or no such field", at)
+		}
 		// Checked at once, so that a document of another format is named as
 		// such and not by a field that it adds.
 		if at == "format" && v.Field(i).Int() != Format {
@@ -133,8 +137,10 @@ func (d documentReader) readFields(v reflect.Value, path string) error {
 	if _, err := d.token(path); err != nil {
 		return err
 	}
-	if i := slices.Index(seen, false); i >= 0 {
-		return docErr("%s: got no field %q, want it", name(path), fields[i])
+	for i, there := range seen {
+		if !there && !isOptional(v.Type().Field(i)) {
+			return docErr("%s: got no field %q, want it", name(path), fields[i])
+		}
 	}
 	return nil
 }
@@ -177,9 +183,15 @@ func describe(token json.Token) string {
 func fieldNames(t reflect.Type) []string {
 	names := make([]string, t.NumField())
 	for i := range names {
-		names[i] = t.Field(i).Tag.Get("json")
+		names[i], _, _ = strings.Cut(t.Field(i).Tag.Get("json"), ",")
 	}
 	return names
+}
+
+// isOptional reports whether a document leaves out the field where it is empty,
+// and has it only where it is not.
+func isOptional(f reflect.StructField) bool {
+	return strings.HasSuffix(f.Tag.Get("json"), ",omitempty")
 }
 
 // WriteJSON writes p in the form that ReadJSON reads, with one line per step,
@@ -215,6 +227,9 @@ func writeDocument(out *bytes.Buffer, v reflect.Value, depth int) {
 			open, between, end = "{\n  ", ",\n  ", "\n}"
 		}
 		for i, field := range fieldNames(v.Type()) {
+			if isOptional(v.Type().Field(i)) && v.Field(i).IsZero() {
+				continue
+			}
 			out.WriteString(open)
 			open = between
 			fmt.Fprintf(out, "%q: ", field)

@@ -16,10 +16,9 @@ import (
 // Every edit of the residual fixture is refused with an error that names the
 // place and the expected text.
 func TestReadJSONRejects(t *testing.T) {
-	text := string(written(t, fixture(t, "residual").WriteJSON))
-	for _, test := range []struct{ name, old, new, want string }{
-		{"another format", `"format": 4`, `"format": 5, "novelty": true`, "format: got 5, want 4"},
-		{"no format", `"format": 4,`, ``, `document: got no field "format", want it`},
+	rejectsEdits(t, "residual", []edit{
+		{"another format", `"format": 5`, `"format": 6, "novelty": true`, "format: got 6, want 5"},
+		{"no format", `"format": 5,`, ``, `document: got no field "format", want it`},
 		{"unknown field", `"threads": 4`, `"threads": 4, "colour": "red"`, `document: got field "colour", want one of`},
 		{"unknown field of a value", `"id": 0,`, `"id": 0, "alias": 3,`, `values[0]: got field "alias", want one of`},
 		{"field in another case", `"model"`, `"Model"`, `document: got field "Model", want one of`},
@@ -59,7 +58,74 @@ func TestReadJSONRejects(t *testing.T) {
 		{"cut off", `"peak": {"step": 4, "bytes": 196608, "live": [2, 4, 5]}` + "\n}", `"peak": {"step": 4`, `got the end of the text`},
 		{"not json", `"steps": [`, `"steps": ]`, `json at byte`},
 		{"two documents", "[2, 4, 5]}\n}", "[2, 4, 5]}\n} {}", `want one document`},
+	})
+}
+
+// Strides are those of a box in row-major order, and are left out where there
+// are none.
+func TestReadJSONRejectsStrides(t *testing.T) {
+	most := `"type": "f32[2,1,8]", "space": "arena", "offset": 96, "size": 64, "strides": [32, 8, 1]`
+	with := func(old, new string) string { return strings.Replace(most, old, new, 1) }
+	rejectsEdits(t, "strided", []edit{
+		{"none", most, with(`[32, 8, 1]`, `[]`), `values[2].strides: got an empty list, want entries or no such field`},
+		{"null", most, with(`[32, 8, 1]`, `null`), `values[2].strides: got null, want a list`},
+		{"twice", most, with(`"strides"`, `"strides": [32, 8, 1], "strides"`), `values[2]: got field "strides" a second time`},
+		{"of fewer axes", most, with(`[32, 8, 1]`, `[32, 1]`), `values[2].strides: got 2, want one for each of the 3 axes`},
+		{"of more axes", most, with(`[32, 8, 1]`, `[64, 32, 8, 1]`), `values[2].strides: got 4, want one for each of the 3 axes`},
+		{"of a contiguous value", most, with(`[32, 8, 1]`, `[8, 8, 1]`), `values[2].strides: got [8 8 1], want none for a contiguous value`},
+		{"of a contiguous value, with any stride of one element", most, with(`[32, 8, 1]`, `[8, 99, 1]`), `values[2].strides: got [8 99 1], want none`},
+		{"rows that overlap", most, with(`[32, 8, 1]`, `[7, 8, 1]`), `values[2].strides: axis 0: got 7 elements from one to the next, want at least 8`},
+		{"elements that overlap", most, with(`[32, 8, 1]`, `[32, 8, 0]`), `values[2].strides: axis 2: got 0 elements from one to the next, want at least 1`},
+		{"one element that overlaps", most, with(`[32, 8, 1]`, `[32, 0, 1]`), `values[2].strides: axis 1: got 0`},
+		{"in the order of columns", most, with(`[32, 8, 1]`, `[1, 2, 2]`), `values[2].strides: axis 0: got 1 elements from one to the next, want at least 15`},
+		{"past the arena", most, with(`[32, 8, 1]`, `[97, 8, 1]`), `values[2]: end: got 420 bytes at offset 96, want them within the arena's 512`},
+		{"past any space", most, with(`[32, 8, 1]`, `[4611686018427387903, 8, 1]`), `values[2].strides: axis 0: got 4611686018427387903`},
+		{"a sum past any space", most, with(`[32, 8, 1]`, `[1152921504606846976, 8, 164703072086692425]`), `values[2].strides: axis`},
+		{"negative", most, with(`[32, 8, 1]`, `[-32, 8, 1]`), `values[2].strides[0]: got -32, want a whole number from 0`},
+		{"of a type without size", most, with(`f32[2,1,8]`, `f32[2,n,8]`), `values[2].strides: got 64 bytes of type "f32[2,n,8]", want strides only of elements of whole bytes`},
+		{"of half bytes", most, with(`"f32[2,1,8]", "space": "arena", "offset": 96, "size": 64`, `"i4[2,1,8]", "space": "arena", "offset": 96, "size": 8`), `want strides only of elements of whole bytes`},
+		{"of no elements", most, with(`f32[2,1,8]`, `f32[2,0,8]`), `want strides only of elements of whole bytes, in a known number`},
+		{"of a scalar", most, with(`f32[2,1,8]`, `f32[]`), `want strides only`},
+		{"of a constant", most, with(`"arena"`, `"constant"`), `values[2].strides: got [32 8 1] for a constant, want none`},
+		{"of a value without bytes of the document", most, with(`"space": "arena", "offset": 96, "size": 64`, `"space": "own", "offset": 0, "size": 0`), `values[2].strides: got 0 bytes`},
+	})
+	p := fixture(t, "strided")
+	p.Values[0].Strides = []int64{}
+	if err := p.Validate(); !errors.Is(err, plan.ErrDocument) || strings.Count(err.Error(), "invalid plan") != 1 {
+		t.Errorf("an empty list of strides: got %v, want ErrDocument, once", err)
+	}
+}
+
+// A value with strides takes the bytes from its first to behind its last.
+func TestExtent(t *testing.T) {
+	for _, test := range []struct {
+		typ     string
+		strides []int64
+		size    int64
+		want    int64
+	}{
+		{"f32[2,3,8]", nil, 192, 192},
+		{"f32[2,3,8]", []int64{32, 8, 1}, 192, 4 * (1 + 32 + 16 + 7)},
+		{"f64[2,1,4]", []int64{32, 4, 1}, 64, 8 * (1 + 32 + 3)},
+		{"f16[3]", []int64{5}, 6, 2 * 11},
+		{"f32[0,3]", nil, 0, 0},
+		{"i4[5]", nil, 3, 3},
 	} {
+		v := plan.Value{Type: test.typ, Size: test.size, Strides: test.strides}
+		if got := v.Extent(); got != test.want {
+			t.Errorf("%s with strides %v: got %d bytes, want %d", test.typ, test.strides, got, test.want)
+		}
+	}
+}
+
+// An edit replaces old by new in the text of a document, which is then refused
+// with an error that contains want.
+type edit struct{ name, old, new, want string }
+
+func rejectsEdits(t *testing.T, name string, edits []edit) {
+	t.Helper()
+	text := string(written(t, fixture(t, name).WriteJSON))
+	for _, test := range edits {
 		if strings.Count(text, test.old) == 0 {
 			t.Fatalf("%s: the fixture has no %s", test.name, test.old)
 		}
@@ -75,7 +141,7 @@ func TestReadJSONRejects(t *testing.T) {
 
 func TestReadJSONPassesOnReadErrors(t *testing.T) {
 	lost := errors.New("connection lost")
-	_, err := plan.ReadJSON(io.MultiReader(strings.NewReader(`{"format": 4,`), iotest.ErrReader(lost)))
+	_, err := plan.ReadJSON(io.MultiReader(strings.NewReader(`{"format": 5,`), iotest.ErrReader(lost)))
 	if !errors.Is(err, lost) || errors.Is(err, plan.ErrDocument) {
 		t.Errorf("got %v, want %v alone", err, lost)
 	}
@@ -125,7 +191,7 @@ func TestTotal(t *testing.T) {
 // A plan that ReadJSON accepts can be written, read again, reported and drawn,
 // and stays the same.
 func FuzzReadJSON(f *testing.F) {
-	for _, name := range []string{"residual", "hostile", "empty"} {
+	for _, name := range []string{"residual", "hostile", "empty", "strided"} {
 		var text bytes.Buffer
 		if err := fixture(f, name).WriteJSON(&text); err != nil {
 			f.Fatal(err)

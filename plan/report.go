@@ -297,11 +297,15 @@ func (d Declined) Where() string { return Step{Op: d.Op, Node: d.Node}.Where() }
 
 // life says where and during which steps v lives.
 func (v *Value) life() string {
+	where := fmt.Sprintf("at %d", v.Offset)
+	if v.Strides != nil {
+		where += fmt.Sprintf(" to %d, strides %s", v.Offset+v.Extent(), strings.Trim(fmt.Sprint(v.Strides), "[]"))
+	}
 	first, last := v.Start/2, max(v.Start, v.End-1)/2
 	if first == last {
-		return fmt.Sprintf("at %d, step %d", v.Offset, first)
+		return fmt.Sprintf("%s, step %d", where, first)
 	}
-	return fmt.Sprintf("at %d, steps %d to %d", v.Offset, first, last)
+	return fmt.Sprintf("%s, steps %d to %d", where, first, last)
 }
 
 func plural(n int, what string) string {

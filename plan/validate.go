@@ -68,20 +68,26 @@ func (p *Plan) LastTime() Time { return Time(2*len(p.Steps) + 2) }
 
 func (p *Plan) validateValues() error {
 	ids := make(map[int]bool, len(p.Values))
-	for i, v := range p.Values {
+	for i := range p.Values {
+		v := &p.Values[i]
 		switch v.Space {
 		case SpaceArena, SpaceInput, SpaceOutput, SpaceWeight, SpaceConstant, SpaceOwn:
 		default:
 			return docErr("values[%d].space: got %q, want one of %q, %q, %q, %q, %q, %q", i, v.Space,
 				SpaceArena, SpaceInput, SpaceOutput, SpaceWeight, SpaceConstant, SpaceOwn)
 		}
+		if v.Strides != nil && v.Offset >= 0 && v.Offset <= MaxBytes {
+			if err := v.checkStrides(); err != nil {
+				return docErr("values[%d].strides: %w", i, err)
+			}
+		}
 		switch {
 		case v.ID < 0 || ids[v.ID]:
 			return docErr("values[%d].id: got %d, want 0 or more, and every id once", i, v.ID)
 		case v.Offset < 0 || v.Size < 0 || v.Size > MaxBytes-v.Offset:
 			return docErr("values[%d]: bytes: got %d at offset %d, want both in 0 to %d", i, v.Size, v.Offset, int64(MaxBytes))
-		case v.Space == SpaceArena && v.Offset+v.Size > p.ArenaBytes:
-			return docErr("values[%d]: end: got %d bytes at offset %d, want them within the arena's %d", i, v.Size, v.Offset, p.ArenaBytes)
+		case v.Space == SpaceArena && v.Offset+v.Extent() > p.ArenaBytes:
+			return docErr("values[%d]: end: got %d bytes at offset %d, want them within the arena's %d", i, v.Extent(), v.Offset, p.ArenaBytes)
 		case v.Start < 0 || v.Start > v.End || v.End > p.LastTime() || v.Space == SpaceArena && v.Start == v.End:
 			return docErr("values[%d]: life: got [%d,%d), want a start before its end, within [0,%d)", i, v.Start, v.End, p.LastTime())
 		case v.Space == SpaceOwn && (v.Size != 0 || v.Offset != 0):

@@ -16,7 +16,16 @@ const values = plan.values.map((v, index) => ({
   refused: [],     // of its readers: why they did not take its bytes
   packed: null,    // of weights
   held: v.size,    // bytes that it takes in its band
+  extent: extentOf(v), // bytes from its first to behind its last
 }));
+
+// extentOf returns the bytes that a value spans: with strides more than its size, and bytes of others lie between.
+function extentOf(v) {
+  if (!v.strides) return v.size;
+  const dims = v.type.slice(v.type.indexOf("[") + 1, -1).split(",").map(Number);
+  const elements = dims.reduce((n, d) => n * d, 1), span = dims.reduce((n, d, i) => n + (d - 1) * v.strides[i], 1);
+  return span * (v.size / elements);
+}
 const byID = new Map(values.map((v) => [v.id, v]));
 const byName = new Map();
 for (const v of values) byName.has(v.name) ? byName.get(v.name).push(v) : byName.set(v.name, [v]);
@@ -97,7 +106,9 @@ function readerText(v) {
 function placeText(v) {
   if (v.inPlace) {
     return { view: `a view of ${v.inPlace.of}: its bytes, or a part of them`, same: `in place: in the bytes of ${v.inPlace.of}`,
-      accumulate: `in place: added into ${v.inPlace.of}`, update: `in place: a region of ${v.inPlace.of} is written` }[v.inPlace.kind];
+      accumulate: `in place: added into ${v.inPlace.of}`, update: `in place: a region of ${v.inPlace.of} is written`,
+      permute: `in place: the elements of ${v.inPlace.of} in another order`, narrow: `in place: in the first bytes of ${v.inPlace.of}`,
+      part: `made of parts: ${v.inPlace.of} lies where it is one` }[v.inPlace.kind];
   }
   if (v.writer < 0) return "";
   if (v.declined.length === 0) return "a place of its own: its step can write over none of its operands";
@@ -110,7 +121,13 @@ function typeText(v) {
   return `${v.type}, ${formatBytes(v.size)}${v.size < 1024 ? "" : ` (${v.size} bytes)`}${packed}`;
 }
 
-const factsOf = (v) => [typeText(v), `${v.space}${v.space === "arena" ? ` at ${v.offset}` : ""}, ${lifeText(v)}`, writerText(v), readerText(v), placeText(v),
+// spaceText says where a value lies, and how where it has strides.
+function spaceText(v) {
+  const strides = v.strides ? ` to ${v.offset + v.extent}, strides ${v.strides.join(" ")}` : "";
+  return v.space === "arena" || v.strides ? `${v.space} at ${v.offset}${strides}` : v.space;
+}
+
+const factsOf = (v) => [typeText(v), `${spaceText(v)}, ${lifeText(v)}`, writerText(v), readerText(v), placeText(v),
   ...v.refused.filter((d) => d.value === v.name).map((d) => `its bytes were not taken by step ${stepOfCall.get(d.call)}: ${d.reason}`)].filter(Boolean);
 
 const livesIn = (v, k) => v.start < 2 * k + 2 && v.end > 2 * k;
@@ -133,11 +150,11 @@ function cover(ranges, lo, hi) {
 // so the counts add up to the sum.
 function arenaAt(t) {
   const alive = values.filter((v) => v.space === "arena" && v.size > 0 && livesAt(v, t));
-  alive.sort((a, b) => b.size - a.size || a.start - b.start || a.index - b.index);
+  alive.sort((a, b) => b.extent - a.extent || a.start - b.start || a.index - b.index);
   const ranges = [], counts = new Map();
   let sum = 0;
   for (const v of alive) {
-    const fresh = cover(ranges, Math.floor(v.offset / block) * block, Math.ceil((v.offset + v.size) / block) * block);
+    const fresh = cover(ranges, Math.floor(v.offset / block) * block, Math.ceil((v.offset + v.extent) / block) * block);
     counts.set(v, fresh);
     sum += fresh;
   }
@@ -174,7 +191,7 @@ function liveBytes() {
   const events = [];
   for (const v of values) {
     if (v.space !== "arena" || v.size === 0) continue;
-    const lo = Math.floor(v.offset / block), hi = Math.ceil((v.offset + v.size) / block);
+    const lo = Math.floor(v.offset / block), hi = Math.ceil((v.offset + v.extent) / block);
     events.push([v.start, 1, lo, hi], [v.end, -1, lo, hi]);
   }
   const edges = [...new Set(events.flatMap((e) => [e[2], e[3]]))].sort((a, b) => a - b);

@@ -17,7 +17,7 @@ const gutter = 112, marginRight = 52, axisHeight = 46, bandGap = 16, topMargin =
 function makeBands() {
   const io = (space) => {
     const ends = new Map();
-    for (const v of values) if (v.space === space) ends.set(v.arg, Math.max(ends.get(v.arg) ?? 0, v.offset + v.size));
+    for (const v of values) if (v.space === space) ends.set(v.arg, Math.max(ends.get(v.arg) ?? 0, v.offset + v.extent));
     let sum = 0;
     const starts = new Map();
     for (const [arg, size] of [...ends].sort((a, b) => a[0] - b[0])) { starts.set(arg, sum); sum += size; }
@@ -51,7 +51,7 @@ function placeShapes() {
     v.low = v.offset;
     if (v.space === "input" || v.space === "output") v.low += v.band?.starts.get(v.arg) ?? 0;
     if (v.space === "own") v.low = own.each * unknown++;
-    v.high = v.low + (v.space === "own" ? own.each : v.size);
+    v.high = v.low + (v.space === "own" ? own.each : v.extent);
     if (v.space !== "weight" && v.space !== "constant") continue;
     if (v.writer < 0) {
       [v.low, v.high] = [weight, weight + v.held];
@@ -61,7 +61,7 @@ function placeShapes() {
     let root = v;
     for (let i = 0; root?.inPlace && i < values.length; i++) root = byName.get(root.inPlace.of)?.[0];
     const base = root?.low ?? 0;
-    [v.low, v.high] = [base + v.offset, base + Math.min(v.offset + v.size, Math.max(root?.held ?? 0, v.offset + 1))];
+    [v.low, v.high] = [base + v.offset, base + Math.min(v.offset + v.extent, Math.max(root?.held ?? 0, v.offset + 1))];
   }
 }
 placeShapes();

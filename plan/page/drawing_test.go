@@ -103,7 +103,7 @@ func (d *drawn) checkAlive(k int) {
 // click on any step lists what lives then.
 func TestStepsListWhatLives(t *testing.T) {
 	b := startBrowser(t)
-	for name, p := range map[string]*plan.Plan{"residual": fixture(t, "residual"), "hostile": fixture(t, "hostile"), "synthetic": synthetic(60, 3)} {
+	for name, p := range map[string]*plan.Plan{"residual": fixture(t, "residual"), "hostile": fixture(t, "hostile"), "strided": fixture(t, "strided"), "synthetic": synthetic(60, 3)} {
 		d := show(t, b, p)
 		d.checkAlive(p.Peak.Step)
 		var sum int64
@@ -136,7 +136,7 @@ func (d *drawn) clean() {
 // list of all.
 func TestEveryValueIsThereOnce(t *testing.T) {
 	b := startBrowser(t)
-	for name, p := range map[string]*plan.Plan{"residual": fixture(t, "residual"), "3000 steps": large()} {
+	for name, p := range map[string]*plan.Plan{"residual": fixture(t, "residual"), "strided": fixture(t, "strided"), "3000 steps": large()} {
 		d := show(t, b, p)
 		d.click(d.center("#list-all summary"))
 		for _, attribute := range []string{"data-value", "data-row"} {
@@ -239,15 +239,10 @@ func TestDrawnToScale(t *testing.T) {
 	d.clean()
 }
 
-// The tooltip of a value names its writer, its last reader, its size, and the
-// reason why it was not put in place.
-func TestHover(t *testing.T) {
-	d := show(t, startBrowser(t), fixture(t, "residual"))
-	for id, want := range map[int][]string{
-		2: {"stem_relu", "f32[1,16,32,32], 64.0 KiB (65536 bytes)", "arena at 0, steps 1 to 5", "written by step 1: relu (/stem/relu)", "last read by step 5: add (/block/add), the last of 2 readers", "in place: in the bytes of stem"},
-		5: {"conv2", "written by step 4: conv (/block/conv2)", "last read by step 5: add (/block/add)", "its bytes were not taken by step 5: the other operand was taken"},
-		9: {"logits", "output, step 8 to the end", "an output"},
-	} {
+// checkHovers points at values and compares their tooltips.
+func (d *drawn) checkHovers(wants map[int][]string) {
+	d.t.Helper()
+	for id, want := range wants {
 		x, y := d.center(fmt.Sprintf(`#plot [data-value="%d"]`, id))
 		d.mouse("mouseMoved", x, y)
 		d.settle()
@@ -255,10 +250,26 @@ func TestHover(t *testing.T) {
 		d.eval(`document.getElementById("under").hidden ? "" : document.getElementById("under").innerText`, &text)
 		for _, want := range want {
 			if !strings.Contains(text, want) {
-				t.Errorf("value %d: got %q, want %q in it", id, text, want)
+				d.t.Errorf("value %d: got %q, want %q in it", id, text, want)
 			}
 		}
 	}
+}
+
+// The tooltip of a value names its writer, its last reader, its size, and the
+// reason why it was not put in place.
+func TestHover(t *testing.T) {
+	d := show(t, startBrowser(t), fixture(t, "residual"))
+	d.checkHovers(map[int][]string{
+		2: {"stem_relu", "f32[1,16,32,32], 64.0 KiB (65536 bytes)", "arena at 0, steps 1 to 5", "written by step 1: relu (/stem/relu)", "last read by step 5: add (/block/add), the last of 2 readers", "in place: in the bytes of stem"},
+		5: {"conv2", "written by step 4: conv (/block/conv2)", "last read by step 5: add (/block/add)", "its bytes were not taken by step 5: the other operand was taken"},
+		9: {"logits", "output, step 8 to the end", "an output"},
+	})
+	d = show(t, d.browser, fixture(t, "strided"))
+	d.checkHovers(map[int][]string{
+		2: {"most", "f32[2,1,8], 64 B", "arena at 96 to 256, strides 32 8 1, steps 1 to 5"},
+		5: {"corner", "f32[2,1,4], 32 B", "arena at 304 to 448, strides 32 4 1, steps 4 to 5", "a view of neg"},
+	})
 	p := synthetic(60, 3)
 	d = show(t, d.browser, p)
 	// A value whose step could have taken an operand's bytes and did not says

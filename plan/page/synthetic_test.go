@@ -128,7 +128,7 @@ func liveAt(p *plan.Plan, t plan.Time) int64 {
 		if v.Space != plan.SpaceArena || t < v.Start || t >= v.End {
 			continue
 		}
-		for b := v.Offset / 64; b*64 < v.Offset+v.Size; b++ {
+		for b := v.Offset / 64; b*64 < v.Offset+v.Extent(); b++ {
 			blocks[b] = true
 		}
 	}

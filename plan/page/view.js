@@ -67,7 +67,7 @@ function drawValueCard() {
   const row = (label, ...what) => [element("dt", {}, label), element("dd", {}, ...what)];
   const refused = v.refused.filter((d) => d.value === v.name);
   card.replaceChildren(element("h2", { id: "value-title", class: "name" }, element("i", { class: "swatch " + kindOf(v) }), v.name),
-    element("dl", {}, ...row("type", typeText(v)), ...row("lies in", `${v.space}${v.space === "arena" ? ` at ${v.offset}` : ""}, ${lifeText(v)}`),
+    element("dl", {}, ...row("type", typeText(v)), ...row("lies in", `${spaceText(v)}, ${lifeText(v)}`),
       ...row("written by", v.writer >= 0 ? stepLink(v.writer) : v.space === "input" ? "the caller" : "the model"),
       ...row(v.readers.length === 1 ? "read by" : "read by, last first", ...(v.readers.length > 0 ? v.readers.toReversed().map((k) => stepLink(k)) : ["no step"])),
       ...(placeText(v) ? row("place", placeText(v)) : []),
