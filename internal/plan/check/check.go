@@ -175,7 +175,7 @@ func (c *checker) entries() *Violation {
 		if entry.Name != v.Name || entry.Type != x.typ.String() {
 			return c.fault(Document, x, fmt.Sprintf("%q of type %q as id %d", entry.Name, entry.Type, v.ID), fmt.Sprintf("%q of type %q", v.Name, x.typ))
 		}
-		if fault := c.place(x, Position{entry.Space, entry.Arg, entry.Offset, entry.Size, entry.End}); fault != nil {
+		if fault := c.place(x, Position{entry.Space, entry.Arg, entry.Offset, entry.Size, nil, entry.End}); fault != nil {
 			return fault
 		}
 	}

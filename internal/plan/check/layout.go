@@ -22,6 +22,7 @@ type Position struct {
 	Space        plan.Space
 	Arg          int
 	Offset, Size int64
+	Strides      []int     // as in [plan.Value], not written; nil for a contiguous value
 	End          plan.Time // when a buffer of its own is freed; not read of others
 }
 
