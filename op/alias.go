@@ -49,6 +49,10 @@ type Rule struct {
 	Arg, Result int // operand and result; may be EveryArg and EveryResult
 	Kind        AliasKind
 
+	// Each says that the rule holds for the operand Arg+n and the result
+	// Result+n, for every n from 0 on.
+	Each bool
+
 	// When narrows the rule to some calls; nil means all.
 	When func(*Sig) bool
 
@@ -303,5 +307,8 @@ func (s *Sig) MayAlias(arg, result int) bool {
 
 // Names reports whether the rule is about the given operand and result.
 func (r *Rule) Names(arg, result int) bool {
+	if r.Each {
+		return arg >= r.Arg && arg-r.Arg == result-r.Result
+	}
 	return (r.Arg == arg || r.Arg == EveryArg) && (r.Result == result || r.Result == EveryResult)
 }

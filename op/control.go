@@ -6,7 +6,9 @@ import (
 )
 
 // controlOps run nested blocks. The results of a block are copied out unless
-// the block made them, so a result lies in bytes of its own.
+// the block made them. Those of a branch are fresh, but lie where each of its
+// blocks computes them, which may be in the bytes of another value. The state
+// of a loop may lie in the bytes of its first value.
 var controlOps = []*Def{{
 	Name: "if", ONNX: "If", Doc: "runs the first region if the condition is true and the second otherwise, and returns the results of that region",
 	MinArgs: 1, MaxArgs: 1, MinResults: 1, MaxResults: Variadic, Regions: 2, Branch: true,
@@ -14,7 +16,7 @@ var controlOps = []*Def{{
 }, {
 	Name: "loop", ONNX: "Loop", Doc: "runs a region up to a number of iterations and while its condition is true; returns the loop state after the last iteration, and the scan outputs of all iterations stacked",
 	MaxArgs: Variadic, MaxResults: Variadic, Regions: 1, Loop: true, Attrs: []AttrDef{intsAttr("parts")},
-	Infer: inferLoop, Alias: Fresh(),
+	Infer: inferLoop, Alias: Aliases(Rule{Arg: 2, Kind: Same, Each: true}),
 }}
 
 // inferLoop sets the types of the loop state to those that every iteration

@@ -10,7 +10,7 @@ import (
 // shapeOps change or return the shape and leave the elements where they are.
 var shapeOps = []*Def{
 	{Name: "identity", ONNX: "Identity", Doc: "returns x", MinArgs: 1, MaxArgs: 1, Infer: inferIdentity, Alias: ViewOf(0)},
-	{Name: "copy", Doc: "copies the elements of x", MinArgs: 1, MaxArgs: 1, Infer: inferIdentity, Alias: Fresh()},
+	{Name: "copy", Doc: "copies the elements of x", MinArgs: 1, MaxArgs: 1, Infer: inferIdentity, Alias: SameAs(0)},
 	{
 		Name: "reshape", ONNX: "Reshape", Doc: "reshapes x to the shape that an operand holds; -1 stands for what remains, 0 for the size of x at that position",
 		MinArgs: 2, MaxArgs: 2, Attrs: []AttrDef{intAttr("allowzero", 0)}, Infer: inferReshape, Alias: ViewOf(0),

@@ -81,6 +81,9 @@ func inPlace(d *op.Def) string {
 		if r.Arg == op.EveryArg {
 			which = "any operand"
 		}
+		if r.Each {
+			which = fmt.Sprintf("operands from %d on, in turn", r.Arg)
+		}
 		when := ""
 		if r.When != nil || r.Offset != nil {
 			when = ", some calls"

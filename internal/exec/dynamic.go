@@ -28,10 +28,22 @@ func (l *lowering) placeDynamic(v *ir.Value) {
 		x.place = place{l.make(storage{name: v.Name, space: plan.SpaceOwn, id: -1}), 0, 0}
 	case x.isOutput:
 		x.place = place{l.make(storage{name: v.Name, space: plan.SpaceOwn, id: -1, size: p.Bytes}), 0, p.Bytes}
-	case x.yielded != nil:
-		x.place = place{x.yielded, 0, p.Bytes}
+	case x.yielded.storage != nil:
+		x.place = place{x.yielded.storage, x.yielded.offset, p.Bytes}
 	default:
 		x.place = l.newStorage(v, p.Bytes)
+	}
+}
+
+// yieldDynamic lets the regions of a branch return its result r, whose size
+// depends on data, in the bytes that are planned for it.
+func (l *lowering) yieldDynamic(c *call, r int) {
+	at := l.of(c.Results[r]).place
+	if at.storage.space != plan.SpaceArena {
+		return
+	}
+	for _, region := range c.Regions {
+		l.of(region.Results[r]).yielded, at.storage.passed = at, true
 	}
 }
 

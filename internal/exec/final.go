@@ -63,7 +63,7 @@ func (l *lowering) checkCarried(c *ir.Call) error {
 		y := region.Results[1+i]
 		at := l.of(y).place
 		for _, p := range params {
-			if p != own && at.size > 0 && at.storage == l.of(p).storage {
+			if p != own && l.isStatic(p) && at.overlaps(l.of(p).place) {
 				return notFinal("result %d of the region of %s, %s: the loop carries %s in its bytes", 1+i, c.Where(), y, p)
 			}
 		}

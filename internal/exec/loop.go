@@ -8,23 +8,24 @@ import (
 	"github.com/tenure-go/tenure/plan"
 )
 
-// placeLoop places the state of a loop: a parameter of the region and the
-// call's result lie in one storage, into which the operand is copied first, and
-// the next state after every iteration.
-func (l *lowering) placeLoop(c *ir.Call) error {
+// placeLoop places the state of loop k: a parameter of the region and the
+// call's result lie in the same bytes, into which the operand is copied first,
+// unless they are its own, and the next state after every iteration.
+func (l *lowering) placeLoop(k int) error {
+	c := l.calls[k].Call
 	region, carried := c.Regions[0], max(0, len(c.Args)-ir.LoopArgs)
 	for i, p := range region.Params {
-		var result *ir.Value // the parameter comes out as
-		if i >= ir.LoopArgs {
-			result = c.Results[i-ir.LoopArgs]
+		if i < ir.LoopArgs {
+			if err := l.placeParam(p, nil); err != nil {
+				return err
+			}
+			continue
 		}
-		if err := l.placeParam(p, result); err != nil {
+		if err := l.placeState(k, i); err != nil {
 			return err
 		}
-		if i >= ir.LoopArgs && l.isStatic(p) {
-			to := l.of(p).storage
-			to.loop = c
-			l.of(region.Results[i-ir.LoopArgs+1]).carried = to
+		if l.isStatic(p) {
+			l.of(region.Results[i-ir.LoopArgs+1]).carried = p
 		}
 	}
 	for i, v := range c.Results {
@@ -68,18 +69,28 @@ func (l *lowering) placeParam(p, result *ir.Value) error {
 // yieldedOrNew returns the place of n bytes in which the region around it
 // returns a value, which may be nil, or else a new storage for another one.
 func (l *lowering) yieldedOrNew(returned, v *ir.Value, n int64) place {
-	if returned != nil && l.of(returned).yielded != nil {
-		return place{l.of(returned).yielded, 0, n}
+	if returned != nil && l.of(returned).yielded.storage != nil {
+		at := l.of(returned).yielded
+		return place{at.storage, at.offset, n}
 	}
 	at := l.newStorage(v, n)
 	at.storage.passed = true
 	return at
 }
 
-// isForeign reports whether a value that a loop carries on in a storage, nil
-// for none, must not lie in another one: the loop carries another value there.
-func isForeign(carried, other *storage) bool {
-	return carried != nil && carried != other && other.loop != nil && other.loop == carried.loop
+// isForeign reports whether the value that becomes parameter p of a loop's
+// region in the next iteration, nil for none, must not lie at a place: the loop
+// carries another value there.
+func (l *lowering) isForeign(p *ir.Value, at place) bool {
+	if p == nil {
+		return false
+	}
+	for _, q := range l.calls[l.index.Def(p)].Regions[0].Params[ir.LoopArgs:] {
+		if q != p && l.isStatic(q) && l.of(q).overlaps(at) {
+			return true
+		}
+	}
+	return false
 }
 
 // loop is where everything lies that a loop takes, carries and returns.

@@ -132,6 +132,7 @@ func (r *Runner) again(done <-chan struct{}, k int) (bool, error) {
 			return false, err
 		}
 	}
+	r.wrote = r.wrote || r.exe.steps[k].writes
 	for i := range s.carry {
 		if d := &s.carryData[i]; s.carry[i].at.dynamic < 0 {
 			copy(d.at, d.next) // of one size: their types are equal

@@ -28,8 +28,8 @@ type storage struct {
 	id     int       // index in the problem, arena only
 	start  int64     // where it begins in the arena, once it is placed
 	weight int32     // its ID, weight only
-	loop   *ir.Call  // that carries a value in it
 	passed bool      // a branch or a loop returns or carries a value in it
+	parts  bool      // a value in it is put together of parts, or a part
 	output bool      // a result of the program lies in it
 	joined bool      // it has become a part of another one
 	owner  *ir.Value // that takes all of its bytes, of the arena
@@ -80,9 +80,10 @@ type value struct {
 	end      plan.Time // of its last use
 	last     int       // the call of its block that uses it last, if it is dynamic; -1 for others
 	dynamic  int       // its number among the values whose size depends on data, -1 for others
-	yielded  *storage  // of a result of a region: that of the call's result
-	carried  *storage  // of a result of a loop's region: the one in which the loop carries it on
-	isOutput bool      // a result of the program is it, or is a view of it
+	yielded  place     // of a result of a region: that of the call's result
+	carried  *ir.Value // of a result of a loop's region: the parameter that it becomes in the next iteration
+	outside  outside
+	isOutput bool // a result of the program is it, or is a view of it
 }
 
 func newLowering(p *ir.Program) *lowering {
@@ -201,7 +202,7 @@ func (l *lowering) placeInterface() error {
 func (l *lowering) placeResults(k int) error {
 	c := &l.calls[k]
 	if c.Op.Loop {
-		return l.placeLoop(c.Call)
+		return l.placeLoop(k)
 	}
 	for r, v := range c.Results {
 		if v == nil {
@@ -209,22 +210,14 @@ func (l *lowering) placeResults(k int) error {
 		}
 		if !l.isStatic(v) {
 			l.placeDynamic(v)
+			l.yieldDynamic(c, r)
 			continue
 		}
 		if err := l.placeResult(k, r, v); err != nil {
 			return err
 		}
 	}
-	for _, region := range c.Regions {
-		for i, y := range region.Results {
-			if i >= len(c.Results) || c.Results[i] == nil {
-				continue
-			}
-			if to := l.of(c.Results[i]).storage; l.isStatic(c.Results[i]) || to.space == plan.SpaceArena {
-				l.of(y).yielded, to.passed = to, true
-			}
-		}
-	}
+	l.noteParts(k)
 	return nil
 }
 
@@ -235,6 +228,10 @@ func (l *lowering) placeResult(k, r int, v *ir.Value) error {
 		return err
 	}
 	c, to := &l.calls[k], l.of(v)
+	if c.Op.Branch {
+		l.placeBranched(k, r, v, n)
+		return nil
+	}
 	arg, kind, offset := l.bytesFor(k, r)
 	inPlace := arg >= 0 && kind != op.View
 	var from place
@@ -246,14 +243,13 @@ func (l *lowering) placeResult(k, r int, v *ir.Value) error {
 		inPlace, arg = false, -1
 	}
 	switch {
-	case to.yielded != nil:
+	case to.yielded.storage != nil && kind == op.View && arg >= 0:
+		return fmt.Errorf("BUG: region result %q is a view", v.Name)
+	case to.yielded.storage != nil && !(inPlace && n > 0 && from.startsAt(to.yielded)):
 		if inPlace {
 			l.decline(k, arg, "the result belongs in the bytes that the branches share")
 		}
-		if kind == op.View && arg >= 0 {
-			return fmt.Errorf("BUG: region result %q is a view", v.Name)
-		}
-		to.place = place{to.yielded, 0, n}
+		to.place = place{to.yielded.storage, to.yielded.offset, n}
 	case inPlace && n == 0:
 		// Nothing to save, and no bytes tell two outputs apart that would lie
 		// in them.
@@ -261,7 +257,7 @@ func (l *lowering) placeResult(k, r int, v *ir.Value) error {
 	case inPlace && to.isOutput && !from.isOutput(n):
 		l.decline(k, arg, "the output needs a buffer of its own, of its size")
 		to.place = l.newStorage(v, n)
-	case inPlace && isForeign(to.carried, from.storage):
+	case inPlace && l.isForeign(to.carried, from):
 		l.decline(k, arg, "the loop carries another value in its bytes")
 		to.place = l.newStorage(v, n)
 	case arg >= 0:
@@ -308,6 +304,9 @@ func (p place) isOutput(n int64) bool {
 
 // isWhole reports whether the place is all bytes of its storage.
 func (p place) isWhole() bool { return p.offset == 0 && p.size == p.storage.size }
+
+// startsAt reports whether both places have the same first byte.
+func (p place) startsAt(q place) bool { return p.storage == q.storage && p.offset == q.offset }
 
 // overlaps reports whether two places share a byte.
 func (p place) overlaps(q place) bool {

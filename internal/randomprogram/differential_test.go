@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -39,7 +40,7 @@ import (
 // off otherwise.
 func TestRandomPrograms(t *testing.T) {
 	seen := compareRandom(t, 2000, false)
-	for _, what := range []string{"fused_conv", "fused_chain", "residual", "prologue", "pool", "if", "in place", "state in place", "copies", "folded", "exact after fusing", "non_zero", "unpromised", "loop"} {
+	for _, what := range []string{"fused_conv", "fused_chain", "residual", "prologue", "pool", "if", "in place", "state in place", "copies", "folded", "exact after fusing", "non_zero", "unpromised", "loop", "loop in place", "branch in place"} {
 		if seen[what] == 0 && !testing.Short() { // a few programs do not have everything
 			t.Errorf("got no program with %s, want some", what)
 		}
@@ -218,9 +219,22 @@ func (d *randomProgram) count(ctx *pass.Context, e *exec.Executable, document *p
 			seen["output of several shapes"]++
 		}
 	}
-	fused := false
+	fused, overwrites := false, map[string]bool{}
+	for _, x := range document.InPlace {
+		overwrites[x.Value] = x.Kind != plan.AliasPart
+	}
 	ctx.Program.Walk(func(_ *ir.Block, c *ir.Call) {
 		seen[c.Op.Name]++
+		for _, r := range c.Results {
+			if c.Op.Loop && r != nil && overwrites[r.Name] {
+				seen["loop in place"]++
+			}
+		}
+		for _, region := range c.Regions {
+			if c.Op.Branch && slices.ContainsFunc(region.Results, func(v *ir.Value) bool { return overwrites[v.Name] }) {
+				seen["branch in place"]++
+			}
+		}
 		if r := c.Results[0]; r != nil && !r.Type.IsStatic() && inArena[r.Name] && c.Op.Bound == nil {
 			seen["several shapes in the arena"]++
 			if c.Op.Branch {

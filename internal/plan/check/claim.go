@@ -62,7 +62,7 @@ func (c *checker) inPlace() *Violation {
 // is a view.
 func (c *checker) liesInOperand(k, r int) bool {
 	sig, call := c.sigs.Of(k), c.index.Calls[k]
-	if !sig.IsStatic() || len(call.Regions) > 0 {
+	if !sig.IsStatic() || call.Op.Branch {
 		return false
 	}
 	x := c.of(call.Results[r])

@@ -58,7 +58,8 @@
 //     whose size it decides. After the call a byte holds a value if all
 //     branches agree on it. The region of a loop is run twice, so that values
 //     from outside and the loop state are seen to be there in every iteration;
-//     the loop state lies in bytes of its own, where the call's result is, and
+//     the loop state lies in bytes of its own, or in all of those of its first
+//     value where the loop may overwrite it, and where the call's result is;
 //     copying one value there spoils no other (a value for a buffer of unknown
 //     size is copied first). A result whose size is known, of a value that is
 //     carried without one, has bytes of its own from the first iteration on.

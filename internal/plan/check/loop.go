@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/plan"
 )
 
@@ -78,12 +79,13 @@ func (c *checker) isFilled(call *ir.Call, i int) bool {
 	return p.unsized && !c.of(call.Results[i]).unsized
 }
 
-// loopPlaces proves that the operands and results of a loop lie in bytes of
-// their own, and a result where the loop carries it.
+// loopPlaces proves that the state and the results of a loop lie in bytes of
+// their own, or in those of the state's first value where the operator allows
+// it, and a result where the loop carries it.
 func (c *checker) loopPlaces(k int, call *ir.Call, carried int) *Violation {
 	region := call.Regions[0]
 	var own []*value
-	add := func(x *value) *Violation {
+	add := func(x *value, from int) *Violation { // from is the operand in all of whose bytes it may lie, -1 for none
 		if fault := c.writable(x); fault != nil {
 			return fault
 		}
@@ -93,15 +95,21 @@ func (c *checker) loopPlaces(k int, call *ir.Call, carried int) *Violation {
 			}
 		}
 		for i, a := range call.Args {
-			if a.Value != nil && overlap(x.place, c.of(a.Value).place) {
-				return c.fault(Alias, x, fmt.Sprintf("bytes of operand %d (%s)", i, a.Value), "others: operands are copied").in(x.place)
+			if a.Value != nil && overlap(x.place, c.of(a.Value).place) && (i != from || x.place != c.of(a.Value).place) {
+				return c.fault(Alias, x, fmt.Sprintf("bytes of operand %d (%s)", i, a.Value), "others, or all of those of its first value, which the loop may overwrite").in(x.place)
 			}
 		}
 		own = append(own, x)
 		return nil
 	}
-	for _, p := range region.Params {
-		if fault := add(c.of(p)); fault != nil {
+	for i, p := range region.Params {
+		from := -1
+		if r := i - ir.LoopArgs; r >= 0 && call.Results[r] != nil {
+			if kind, _ := aliasOf(c.sigs.Of(k), i, r); kind == op.Same && c.sigs.Of(k).IsStatic() {
+				from = i
+			}
+		}
+		if fault := add(c.of(p), from); fault != nil {
 			return fault
 		}
 	}
@@ -116,7 +124,7 @@ func (c *checker) loopPlaces(k int, call *ir.Call, carried int) *Violation {
 			}
 			continue
 		}
-		if fault := add(x); fault != nil {
+		if fault := add(x, -1); fault != nil {
 			return fault
 		}
 	}

@@ -70,7 +70,7 @@ const (
   %h, %t = split(%a) {axis = 0}
   %p = relu(%h)
   %q = add(%p, %t)
-  %r = copy(%a)
+  %r = test.print(%a)
   %s = test.accumulate(%r, %q)
   return %s
 }`

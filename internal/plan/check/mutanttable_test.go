@@ -60,8 +60,8 @@ var mutantTable = []mutant{
 	{name: "a copied view over what the other view holds", in: views, choose: shareNothing, change: func(d *draft) { d.move("h", "t", 0) }, rule: check.Alias},
 	{name: "a value over a live view", in: views, change: func(d *draft) { d.move("p", "t", 0) }, rule: check.Read, text: "%t: bytes [64,128) of input 0"},
 	{name: "the source of a view overwritten", in: views, change: func(d *draft) { d.move("p", "a", 0) }, rule: check.Read,
-		text: `step 4 (copy): %a: bytes [0,64) of input 0: got %p from its byte 0, want %a from its byte 0`},
-	{name: "a dropped copy", in: views, change: func(d *draft) { d.move("r", "a", 0) }, rule: check.Alias, text: "may not overwrite"},
+		text: `step 4 (test.print): %a: bytes [0,64) of input 0: got %p from its byte 0, want %a from its byte 0`},
+	{name: "a result of its own in the bytes of its operand", in: views, change: func(d *draft) { d.move("r", "a", 0) }, rule: check.Alias, text: "may not overwrite"},
 
 	// Rule 5.
 	{name: "in place over a value that is read later", in: later, change: func(d *draft) { d.move("b", "a", 0) }, rule: check.Read},
