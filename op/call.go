@@ -10,8 +10,12 @@ import (
 // and its bytes. The zero Arg is an absent operand.
 type Arg struct {
 	Type
-	Layout *shape.Layout // contiguous unless the kernel says that it takes strides
-	Data   []byte        // exactly the bytes of the elements
+	Layout *shape.Layout // contiguous for kernels that users bring
+
+	// Data are exactly the bytes of the elements. In a layout with gaps they
+	// reach from the first element to the end of the last, and those between
+	// belong to others.
+	Data []byte
 }
 
 // Call is one execution of an operator by a kernel. A kernel writes every

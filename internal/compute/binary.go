@@ -5,11 +5,14 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/internal/kernel/elementwise"
 	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
 )
 
 // broadcasted is what kernels know that walk result 0 and all operands,
 // broadcast to it.
 type broadcasted struct{ nest kernel.Nest }
+
+func (k *broadcasted) takesStrides() bool { return true }
 
 func (k *broadcasted) Refill(t *Task) error {
 	c := t.Call
@@ -18,9 +21,9 @@ func (k *broadcasted) Refill(t *Task) error {
 		return err
 	}
 	var buf [kernel.MaxOperands - 1][kernel.MaxRank]int
-	strides := [kernel.MaxOperands][]int{c.Out[0].Shape.Strides()}
+	strides := [kernel.MaxOperands][]int{stridesOf(&c.Out[0])}
 	for i := range c.In {
-		strides[i+1] = broadcastStrides(buf[i][:0], c.In[i].Shape.Sizes(), sizes)
+		strides[i+1] = appendBroadcast(buf[i][:0], &c.In[i], sizes)
 	}
 	k.nest.Prepare(sizes, strides[:len(c.In)+1]...)
 	t.Tiles = k.nest.Tiles()
@@ -68,7 +71,7 @@ func (k *binaryF32) Refill(t *Task) error {
 		return err
 	}
 	k.streams = false
-	if 4*k.nest.Elements() < streamBytes {
+	if 4*k.nest.Elements() < streamBytes || anyGaps(t.Call) {
 		return nil
 	}
 	if k.chain == nil {
@@ -120,6 +123,16 @@ func (k *binaryInt[T]) Tile(t *Task, tile int, _ []byte) {
 	c := t.Call
 	lo, hi := k.nest.Range(tile)
 	elementwise.BinaryInt(t.variant, k.f, &k.nest, lo, hi, out[T](c, 0), in[T](c, 0), in[T](c, 1))
+}
+
+var _ = registerWalkers(oneFloat, "pow", "mod", "prelu", "max", "min", "sum")
+
+var _ = registerWalkers(anyLayout, "where")
+
+// oneFloat is for functions of two operands: those of floats are not computed
+// in another type.
+func oneFloat(s *op.Sig, _, _ []*shape.Layout) bool {
+	return len(s.Args) == 2 && s.Args[0].DType == s.Args[1].DType && s.Args[0].DType.IsFloat()
 }
 
 func bindMod(c *op.Call) (Kernel, error) {
@@ -174,6 +187,9 @@ func newChoice(c *op.Call, pick func(c *op.Call) int, kernels ...Kernel) *choice
 	}
 	return k
 }
+
+// writesItself: the kernels that it picks from are tasks of their own.
+func (k *choice) writesItself() {}
 
 func (k *choice) Refill(t *Task) error {
 	k.task = k.tasks[k.pick(t.Call)]
@@ -257,7 +273,18 @@ func (k *equalBools) Tile(t *Task, tile int, _ []byte) {
 	c := t.Call
 	lo, hi := k.nest.Range(tile)
 	elementwise.Predicate(t.variant, kernel.Xor, &k.nest, lo, hi, c.Out[0].Data, c.In[0].Data, c.In[1].Data)
-	elementwise.Not(t.variant, c.Out[0].Data[lo:hi], c.Out[0].Data[lo:hi])
+	dst := c.Out[0].Data
+	for rows := k.nest.Cursor(lo, hi); rows.Next(); {
+		at, n := rows.Off[0], rows.N
+		if rows.Step[0] == 1 {
+			elementwise.Not(t.variant, dst[at:at+n], dst[at:at+n])
+			continue
+		}
+		for ; n > 0; n-- {
+			dst[at] ^= 1
+			at += rows.Step[0]
+		}
+	}
 }
 
 type whereKernel struct{ broadcasted }

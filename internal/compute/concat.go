@@ -8,6 +8,8 @@ import (
 
 var _ = register(map[string]binder{"concat": bindConcat, "split": bindSplit})
 
+var _ = registerWalkers(anyLayout, "concat", "split")
+
 var _ = needValues(map[string][]int{"split": {1}})
 
 // batch is a stretch of a task's tiles: those of one large copy, several at a
@@ -61,6 +63,8 @@ func (k *movers) filled(t *Task) {
 	t.Tiles = tiles
 }
 
+func (k *movers) takesStrides() bool { return true }
+
 func (k *movers) Tile(t *Task, tile int, _ []byte) {
 	at, found := slices.BinarySearchFunc(k.batches, tile, func(b batch, tile int) int { return b.first - tile })
 	if !found {
@@ -80,10 +84,7 @@ func (k *movers) Tile(t *Task, tile int, _ []byte) {
 	}
 }
 
-type concatenated struct {
-	movers
-	starts []int // of the operands in the result, in bytes
-}
+type concatenated struct{ movers }
 
 func bindConcat(*op.Call) (Kernel, error) { return &concatenated{}, nil }
 
@@ -95,16 +96,13 @@ func (k *concatenated) Refill(t *Task) error {
 	}
 	axis, start := axisOf(c, len(sizes)), 0
 	k.list = k.list[:0]
-	k.starts = slices.Grow(k.starts[:0], len(c.In)*len(sizes))
-	starts := c.Pieces(k.starts[:0])
+	to := stridesOf(&c.Out[0])
 	for i := range c.In {
-		n := c.In[i].Shape.Size(axis)
+		n, from := c.In[i].Shape.Size(axis), stridesOf(&c.In[i])
 		m := k.next()
-		if m.isPart = starts != nil; m.isPart {
-			m.part = starts[i]
-		}
-		m.in, m.view, m.bytes = i, viewStart(c, i, 0), elements(&c.In[i])*c.In[i].DType.Size()
-		m.copy.PrepareInsert(c.Out[0].DType.Size(), sizes, axis, start, n)
+		m.in, m.bytes = i, elements(&c.In[i])*c.In[i].DType.Size()
+		m.copy.PrepareInsert(c.Out[0].DType.Size(), sizes, axis, start, n, to, from)
+		m.place(c)
 		start += n
 	}
 	k.filled(t)
@@ -127,14 +125,16 @@ func (k *splits) Refill(t *Task) error {
 	axis, start := axisOf(c, len(sizes)), 0
 	k.sizes, _ = c.AppendKnownInts(k.sizes[:0], 1)
 	k.list = k.list[:0]
+	from := stridesOf(&c.In[0])
 	for i := range c.Out {
 		n := (sizes[axis] + len(c.Out) - 1) / len(c.Out)
 		switch {
 		case wanted(c, i):
 			n = c.Out[i].Shape.Size(axis)
-			m := k.next()
-			m.out, m.view, m.bytes = i, viewStart(c, 0, i), elements(&c.Out[i])*c.Out[i].DType.Size()
-			m.copy.PrepareExtract(c.In[0].DType.Size(), sizes, axis, start, n)
+			m, to := k.next(), stridesOf(&c.Out[i])
+			m.out, m.bytes = i, elements(&c.Out[i])*c.Out[i].DType.Size()
+			m.copy.PrepareExtract(c.In[0].DType.Size(), sizes, axis, start, n, to, from)
+			m.place(c)
 		case i < len(k.sizes):
 			n = int(k.sizes[i])
 		case has(c, 1):

@@ -61,6 +61,9 @@ type throughScratch struct {
 	failed    error
 }
 
+// writesItself: the inner call is one for all runs.
+func (k *throughScratch) writesItself() {}
+
 // reserve makes place in scratch for an operand or a result.
 func (k *throughScratch) reserve(list *[]conversion, index int, a *op.Arg) error {
 	n, err := a.Bytes()

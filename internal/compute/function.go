@@ -32,11 +32,16 @@ func functionBinders(functions []*elementwise.Function, binaries []*elementwise.
 	for _, f := range functions {
 		if f.ONNX != "" {
 			binders[f.Name] = functionBinder(f)
+			registerApart(elementwiseApart, f.Name)
 		}
 	}
 	for _, f := range binaries {
 		if f.ONNX != "" {
 			binders[f.Name] = binaryFunctionBinder(f)
+			registerApart(elementwiseApart, f.Name)
+			if registerWalkers(oneFloat, f.Name); f.Predicate {
+				registerWalkers(anyLayout, f.Name)
+			}
 		}
 	}
 	return binders

@@ -19,6 +19,8 @@ var _ = register(map[string]binder{
 
 var _ = needValues(map[string][]int{"slice": {1, 2, 3, 4}})
 
+var _ = registerWalkers(anyLayout, "slice")
+
 // byIndex picks the instance for the element type of the indices, operand 1.
 func byIndex(i32, i64 binder) binder {
 	return func(c *op.Call) (Kernel, error) {
@@ -59,7 +61,7 @@ func (k *sliced) Refill(t *Task) error {
 	for _, a := range axes {
 		k.start, k.step, k.count = append(k.start, a.Start), append(k.step, a.Step), append(k.count, a.Size)
 	}
-	k.copy.PrepareSlice(c.In[0].DType.Size(), c.In[0].Shape.Sizes(), k.start, k.step, k.count)
+	k.copy.PrepareSlice(c.In[0].DType.Size(), c.In[0].Shape.Sizes(), k.start, k.step, k.count, stridesOf(&c.Out[0]), stridesOf(&c.In[0]))
 	k.filled(t)
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/elementwise"
 	"github.com/tenure-go/tenure/internal/kernel/move"
 	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
 )
 
 var _ = register(map[string]binder{
@@ -23,6 +24,19 @@ var _ = register(map[string]binder{
 	"space_to_depth": bindSpaceToDepth,
 })
 
+var _ = registerWalkers(anyLayout, "expand", "tile", "depth_to_space", "space_to_depth")
+
+var _ = registerWalkers(copiesLayout, "copy", "identity", "reshape", "squeeze", "unsqueeze", "flatten", "bit_cast")
+
+// copiesLayout: where both sides have gaps they have one shape.
+func copiesLayout(s *op.Sig, in, out []*shape.Layout) bool {
+	if len(in) == 0 || len(out) == 0 || s.Args[0].DType.Size() != s.Results[0].DType.Size() {
+		return false
+	}
+	gaps := func(l *shape.Layout) bool { return l != nil && !l.IsContiguous() }
+	return s.Args[0].Shape == s.Results[0].Shape || !gaps(in[0]) || !gaps(out[0])
+}
+
 // copySpan is the number of bytes of one tile of a plain copy.
 const copySpan = 128 << 10
 
@@ -30,10 +44,34 @@ func bindCopy(*op.Call) (Kernel, error) { return &copyFirst{}, nil }
 
 // copyFirst copies operand 0 into result 0, whose bytes are the same. A view
 // that a plan placed over its operand has nothing to do.
-type copyFirst struct{ bytes, tiles int }
+type copyFirst struct {
+	bytes, tiles int
+	gaps         bool // some bytes do not follow each other: strided copies
+	strided      oneCopy
+}
+
+func (k *copyFirst) takesStrides() bool { return true }
 
 func (k *copyFirst) Refill(t *Task) (err error) {
-	k.bytes, err = t.Call.Out[0].Bytes()
+	x, y := &t.Call.In[0], &t.Call.Out[0]
+	k.bytes, err = y.Bytes()
+	if k.gaps = hasGaps(x) || hasGaps(y); k.gaps {
+		sizes, from, to := y.Shape.Sizes(), stridesOf(x), stridesOf(y)
+		if x.Shape != y.Shape { // one of them has no gaps: its axes may be those of the other
+			if hasGaps(x) {
+				sizes, to = x.Shape.Sizes(), x.Shape.Strides()
+			} else {
+				from = y.Shape.Strides()
+			}
+		}
+		if err := checkLoops(sizes); err != nil {
+			return err
+		}
+		k.strided.copy.Prepare(y.DType.Size(), sizes, 0, to, 0, from)
+		k.strided.filled(t)
+		k.tiles = t.Tiles
+		return err
+	}
 	k.tiles = (k.bytes + copySpan - 1) / copySpan
 	t.Tiles = k.tiles
 	return err
@@ -41,13 +79,17 @@ func (k *copyFirst) Refill(t *Task) (err error) {
 
 func (k *copyFirst) Start(t *Task) error {
 	t.Tiles = k.tiles
-	if sameBytes(t.Call.Out[0].Data, t.Call.In[0].Data) {
+	if !k.gaps && sameBytes(t.Call.Out[0].Data, t.Call.In[0].Data) {
 		t.Tiles = 0
 	}
 	return nil
 }
 
 func (k *copyFirst) Tile(t *Task, tile int, _ []byte) {
+	if k.gaps {
+		k.strided.tile(t, tile)
+		return
+	}
 	lo, hi := tile*copySpan, min((tile+1)*copySpan, k.bytes)
 	dst, src := t.Call.Out[0].Data[lo:hi], t.Call.In[0].Data[lo:hi]
 	if k.bytes >= streamBytes {
@@ -87,36 +129,31 @@ func unpacked(bind binder) binder {
 
 // mover is one move.Copy from an operand to a result.
 type mover struct {
-	copy    move.Copy
-	in, out int
-	bytes   int
-	view    int  // where in the operand a view of it starts, in bytes; -1 where the result is none
-	isPart  bool // the operand is one piece of the result
-	part    int  // where it starts in the result, in bytes
+	copy     move.Copy
+	in, out  int
+	bytes    int
+	isBox    bool // where both lie in one buffer, they may be the same bytes
+	from, to int  // the first bytes that are copied, in the operand and in the result
 }
 
-// tile runs one tile of the copy. A view that lies in its operand has nothing
-// to do, and must not do it: a copy onto the same bytes is a write, and the
-// bytes may be those of a mapped file. Nor has an operand that lies where it is
-// in the result.
+// place notes of a prepared copy whether the result may be a box of the
+// operand, or the operand one of the result.
+func (m *mover) place(c *op.Call) {
+	size := c.Out[m.out].DType.Size()
+	m.to, m.from, m.isBox = m.copy.Alike()
+	m.to, m.from = m.to*size, m.from*size
+}
+
+// tile runs one tile of the copy. A result that lies where it is in the operand
+// has nothing to do, and must not do it: a copy onto the same bytes is a write,
+// and the bytes may be those of a mapped file. Nor has an operand that lies
+// where it is in the result.
 func (m *mover) tile(t *Task, tile int) {
 	dst, src := t.Call.Out[m.out].Data, t.Call.In[m.in].Data
-	if m.view >= 0 && unsafe.SliceData(dst) == unsafe.SliceData(src[m.view:]) {
-		return
-	}
-	if m.isPart && unsafe.SliceData(dst[m.part:]) == unsafe.SliceData(src) {
+	if m.isBox && unsafe.SliceData(dst[m.to:]) == unsafe.SliceData(src[m.from:]) {
 		return
 	}
 	m.copy.Tile(t.variant, tile, dst, src)
-}
-
-// viewStart returns where the result would start as a view of the operand, -1
-// where it cannot be one.
-func viewStart(c *op.Call, arg, result int) int {
-	if kind, at := c.AliasOf(arg, result); kind == op.View {
-		return at
-	}
-	return -1
 }
 
 // oneCopy is what kernels know that are one copy between strides, of operand 0
@@ -125,9 +162,11 @@ type oneCopy struct{ mover }
 
 // filled ends Refill, when the copy is prepared.
 func (k *oneCopy) filled(t *Task) {
-	k.view = viewStart(t.Call, 0, 0)
+	k.place(t.Call)
 	t.Tiles = k.copy.Tiles()
 }
+
+func (k *oneCopy) takesStrides() bool { return true }
 
 func (k *oneCopy) Tile(t *Task, tile int, _ []byte) { k.tile(t, tile) }
 
@@ -140,7 +179,7 @@ func (k *expanded) Refill(t *Task) error {
 	if err := checkLoops(to); err != nil {
 		return err
 	}
-	k.copy.PrepareExpand(from.DType.Size(), from.Shape.Sizes(), to)
+	k.copy.PrepareExpand(from.DType.Size(), from.Shape.Sizes(), to, stridesOf(&t.Call.Out[0]), stridesOf(from))
 	k.filled(t)
 	return nil
 }
@@ -165,7 +204,7 @@ func (k *tiled) Refill(t *Task) error {
 	if err := checkLoops(k.loops); err != nil {
 		return err
 	}
-	k.copy.PrepareTile(t.Call.In[0].DType.Size(), from, k.repeats)
+	k.copy.PrepareTile(t.Call.In[0].DType.Size(), from, k.repeats, stridesOf(&t.Call.Out[0]), stridesOf(&t.Call.In[0]))
 	k.filled(t)
 	return nil
 }
@@ -176,6 +215,7 @@ type blocks struct {
 	oneCopy
 	sizes func(n, c, h, w, block int) [6]int
 	perm  [6]int
+	space bool // the operand has the blocks in its plane, not in its channels
 }
 
 func bindDepthToSpace(c *op.Call) (Kernel, error) {
@@ -187,9 +227,9 @@ func bindDepthToSpace(c *op.Call) (Kernel, error) {
 
 func bindSpaceToDepth(c *op.Call) (Kernel, error) {
 	if c.Str("mode") == "CRD" {
-		return &blocks{sizes: blocksInside, perm: [6]int{0, 1, 3, 5, 2, 4}}, nil
+		return &blocks{sizes: blocksInside, perm: [6]int{0, 1, 3, 5, 2, 4}, space: true}, nil
 	}
-	return &blocks{sizes: blocksInside, perm: [6]int{0, 3, 5, 1, 2, 4}}, nil
+	return &blocks{sizes: blocksInside, perm: [6]int{0, 3, 5, 1, 2, 4}, space: true}, nil
 }
 
 func channelsFirst(n, c, h, w, b int) [6]int { return [6]int{n, c / (b * b), b, b, h, w} }
@@ -198,11 +238,30 @@ func blocksInside(n, c, h, w, b int) [6]int  { return [6]int{n, c, h / b, b, w /
 
 func (k *blocks) Refill(t *Task) error {
 	c := t.Call
-	s := c.In[0].Shape.Sizes()
-	sizes := k.sizes(s[0], s[1], s[2], s[3], int(c.Int("blocksize")))
-	k.copy.PrepareTranspose(c.In[0].DType.Size(), sizes[:], k.perm[:])
+	s, block := c.In[0].Shape.Sizes(), int(c.Int("blocksize"))
+	sizes := k.sizes(s[0], s[1], s[2], s[3], block)
+	var moved [6]int
+	for i, p := range k.perm {
+		moved[i] = sizes[p]
+	}
+	from, to := inChannels(stridesOf(&c.In[0]), &sizes), inSpace(stridesOf(&c.Out[0]), block)
+	if k.space {
+		from, to = inSpace(stridesOf(&c.In[0]), block), inChannels(stridesOf(&c.Out[0]), &moved)
+	}
+	k.copy.PrepareTranspose(c.In[0].DType.Size(), sizes[:], k.perm[:], to[:], from[:])
 	k.filled(t)
 	return nil
+}
+
+// inChannels and inSpace return the strides of the six axes of a tensor of
+// four, whose channels are three of them, or whose rows and columns are two
+// each.
+func inChannels(s []int, sizes *[6]int) [6]int {
+	return [6]int{s[0], s[1] * sizes[2] * sizes[3], s[1] * sizes[3], s[1], s[2], s[3]}
+}
+
+func inSpace(s []int, block int) [6]int {
+	return [6]int{s[0], s[1], s[2] * block, s[2], s[3] * block, s[3]}
 }
 
 // axisOf returns the call's axis attribute counted from the start. Shape

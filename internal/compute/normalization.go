@@ -131,7 +131,7 @@ func (k *layerNorm[T]) Refill(t *Task) error {
 		if err := checkLoops(row); err != nil {
 			return err
 		}
-		k.copies[i].PrepareExpand(size, c.In[i].Shape.Sizes(), row)
+		k.copies[i].PrepareExpand(size, c.In[i].Shape.Sizes(), row, nil, nil)
 		t.Scratch = 2 * k.spec.Len * size
 	}
 	if k.streams = streamed(c, k.spec.Len) && t.Scratch == 0 && len(c.Out) == 1; k.streams {

@@ -42,7 +42,8 @@ func (k *padded) Refill(t *Task) error {
 		}
 		return unknown(c, 1)
 	}
-	if k.whole = viewStart(c, 0, 0) == 0; k.whole {
+	kind, _ := c.AliasOf(0, 0)
+	if k.whole = kind == op.View; k.whole {
 		return k.copyFirst.Refill(t)
 	}
 	outer := len(sizes)

@@ -4,6 +4,9 @@ import "github.com/tenure-go/tenure/op"
 
 var _ = register(map[string]binder{"shape": bindShape, "size": bindSize})
 
+// The elements of the operand are not read.
+var _ = registerWalkers(operandsOnly, "shape", "size")
+
 // oneTile is what kernels need of sizes whose work is next to nothing.
 type oneTile struct{}
 
@@ -11,6 +14,8 @@ func (oneTile) Refill(t *Task) error {
 	t.Tiles = 1
 	return nil
 }
+
+func (oneTile) takesStrides() bool { return true }
 
 type shapeKernel struct{ oneTile }
 

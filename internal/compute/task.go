@@ -28,6 +28,8 @@ type Task struct {
 	// on the run writes.
 	Begun *bool
 
+	slabs    *slabs          // nil before a call had gaps
+	inSlabs  bool            // slabs run the kernel, which does not take the strides of the call
 	variant  *kernel.Variant // the instruction set of its functions
 	starter  starter         // the kernel, nil if it has nothing to do before the tiles
 	finisher finisher        // the kernel, nil if it has nothing to do after them
@@ -108,9 +110,14 @@ func bindFor(v *kernel.Variant, c *op.Call, constants Constants) (*Task, error) 
 // the other's variant when that is refilled: v is nil until then.
 func newTask(v *kernel.Variant, c *op.Call, k Kernel) *Task {
 	t := &Task{Call: c, Kernel: k, variant: v}
+	t.setEnds(k)
+	return t
+}
+
+// setEnds sets what is to be done before the tiles and after them.
+func (t *Task) setEnds(k Kernel) {
 	t.starter, _ = k.(starter)
 	t.finisher, _ = k.(finisher)
-	return t
 }
 
 // Refill makes the task one of other shapes, after the caller has set them in
@@ -134,7 +141,16 @@ func (t *Task) Refill() error {
 func (t *Task) size() error {
 	c := t.Call
 	t.Tiles, t.Scratch, t.empty = 0, 0, false
-	if err := t.Kernel.Refill(t); err != nil {
+	if err := t.findGaps(); err != nil {
+		return err
+	}
+	var err error
+	if t.inSlabs {
+		err = t.slabs.Refill(t)
+	} else {
+		err = t.Kernel.Refill(t)
+	}
+	if err != nil {
 		return err
 	}
 	t.Scratch = (t.Scratch + 63) &^ 63
@@ -143,6 +159,39 @@ func (t *Task) size() error {
 		// The sizes beside a zero may be such that a loop over them does not
 		// end: only Start is run.
 		t.Tiles, t.Scratch, t.empty = 0, 0, true
+	}
+	return nil
+}
+
+// findGaps decides what runs, by how operands and results lie.
+func (t *Task) findGaps() error {
+	gaps := anyGaps(t.Call)
+	if gaps {
+		if t.slabs == nil {
+			t.slabs = &slabs{}
+		}
+		if !t.slabs.check(t.Call) {
+			return badLayouts(t.Call)
+		}
+	}
+	if in := gaps && !takesStrides(t.Kernel); in != t.inSlabs {
+		if t.inSlabs = in; in {
+			t.setEnds(t.slabs)
+		} else {
+			t.setEnds(t.Kernel)
+		}
+	}
+	return nil
+}
+
+// badLayouts is the error for layouts that the kernels of a call do not take.
+func badLayouts(c *op.Call) error {
+	for _, side := range [2][]op.Arg{c.In, c.Out} {
+		for i := range side {
+			if a := &side[i]; hasGaps(a) {
+				return fmt.Errorf("got %s with layout %s, want one that the kernel takes: %w", a.Type, a.Layout, op.ErrUnsupported)
+			}
+		}
 	}
 	return nil
 }
@@ -193,9 +242,6 @@ func checkCall(c *op.Call) error {
 			}
 			if !a.IsStatic() {
 				return fmt.Errorf("got %s, want a static shape", a.Type)
-			}
-			if a.Layout != nil && !a.Layout.IsContiguous() {
-				return fmt.Errorf("got %s with layout %s, want a contiguous one: %w", a.Type, a.Layout, op.ErrUnsupported)
 			}
 		}
 	}
@@ -272,7 +318,13 @@ func (t *Task) Finish() error {
 
 // Tile computes one part of a run. Its scratch is Scratch bytes that no other
 // worker uses.
-func (t *Task) Tile(tile int, scratch []byte) { t.Kernel.Tile(t, tile, scratch) }
+func (t *Task) Tile(tile int, scratch []byte) {
+	if t.inSlabs {
+		t.slabs.Tile(t, tile, scratch)
+		return
+	}
+	t.Kernel.Tile(t, tile, scratch)
+}
 
 // valuesNeeded has, by operator, the operands without whose values calls are
 // not bound.

@@ -10,6 +10,8 @@ import (
 
 var _ = register(map[string]binder{"transpose": unpacked(bindTranspose)})
 
+var _ = registerWalkers(anyLayout, "transpose")
+
 // transposed puts the axes of operand 0 in another order: by a copy, or in one
 // tile within the operand's bytes where the result has those.
 type transposed struct {
@@ -34,10 +36,10 @@ func (k *transposed) Refill(t *Task) (err error) {
 			return err
 		}
 	}
-	k.copy.PrepareTranspose(elem, sizes, k.perm)
+	k.copy.PrepareTranspose(elem, sizes, k.perm, stridesOf(&c.Out[0]), stridesOf(&c.In[0]))
 	k.filled(t)
 	k.anywhere = t.Tiles
-	k.inPlace, k.prepared = c.AliasAlone(0, 0) == op.Permute && k.view < 0, false
+	k.inPlace, k.prepared = c.AliasAlone(0, 0) == op.Permute && !k.isBox && !hasGaps(&c.In[0]) && !hasGaps(&c.Out[0]), false
 	return nil
 }
 

@@ -74,6 +74,9 @@ func (outer NestAxis) continues(inner NestAxis) bool {
 // unless strides are negative or the operand is part of a slice.
 func (n *Nest) SetBase(operand, offset int) { n.base[operand] = offset }
 
+// Base returns the index of an operand's first element in its slice.
+func (n *Nest) Base(operand int) int { return n.base[operand] }
+
 // IsRow reports whether the first three operands are rows without gaps that
 // begin at the first elements of their slices.
 func (n *Nest) IsRow() bool {

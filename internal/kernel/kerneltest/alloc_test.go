@@ -33,8 +33,8 @@ func tilesAllocateNothing(t *testing.T, v *kernel.Variant) {
 	even.Prepare([]int{n}, []int{1}, []int{1}, []int{1}, []int{1})
 	perRow.Prepare([]int{n / 64, 64}, []int{64, 1}, []int{64, 1}, []int{1, 0})
 	var turn, slice move.Copy
-	turn.PrepareTranspose(4, []int{64, 64}, []int{1, 0})
-	slice.PrepareSlice(4, []int{64, 64}, []int{0, 63}, []int{1, -2}, []int{64, 32})
+	turn.PrepareTranspose(4, []int{64, 64}, []int{1, 0}, nil, nil)
+	slice.PrepareSlice(4, []int{64, 64}, []int{0, 63}, []int{1, -2}, []int{64, 32}, nil, nil)
 	gather := move.GatherSpec{Outer: 1, Axis: n, Count: n, Inner: 4}
 	gather.Prepare()
 	var pad move.Pad

@@ -16,7 +16,7 @@ func BenchmarkTranspose(b *testing.B) {
 		{"heads", []int{8, 128, 12, 64}, []int{0, 2, 1, 3}}, {"keys", []int{8, 2048, 64}, []int{0, 2, 1}}, {"nhwc", []int{224, 224, 3}, []int{2, 0, 1}}} {
 		b.Run("f32/"+c.name, func(b *testing.B) {
 			var k move.Copy
-			k.PrepareTranspose(4, c.shape, c.perm)
+			k.PrepareTranspose(4, c.shape, c.perm, nil, nil)
 			n := 1
 			for _, d := range c.shape {
 				n *= d

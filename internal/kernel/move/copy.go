@@ -91,6 +91,21 @@ func (c *Copy) findBlock(dstOffset, srcOffset int) {
 	c.group = max(1, kernel.RangeElements/(min(p.Size, copyBlockP)*min(q.Size, copyBlockQ)))
 }
 
+// Alike reports whether the elements lie alike on both sides, and at which
+// index of dst and of src the first one is: if these are the same place in
+// memory, the copy changes nothing.
+func (c *Copy) Alike() (dst, src int, ok bool) {
+	if c.block.np > 0 || c.nest.Elements() == 0 {
+		return 0, 0, false
+	}
+	for i := range c.nest.Axes {
+		if ax := &c.nest.Axes[i]; ax.Stride[0] != ax.Stride[1] {
+			return 0, 0, false
+		}
+	}
+	return c.nest.Base(0), c.nest.Base(1), true
+}
+
 // Tiles returns the number of tiles.
 func (c *Copy) Tiles() int {
 	if c.block.np > 0 {

@@ -78,7 +78,7 @@ func copies[W comparable](t *testing.T, v *kernel.Variant) {
 	} {
 		x := kerneltest.Words[W](ref.Size(c.shape), 1)
 		want := ref.Transpose(x, c.shape, c.perm)
-		run(fmt.Sprint("transpose ", c), func(k *move.Copy) { k.PrepareTranspose(size, c.shape, c.perm) }, x, want)
+		run(fmt.Sprint("transpose ", c), func(k *move.Copy) { k.PrepareTranspose(size, c.shape, c.perm, nil, nil) }, x, want)
 		permuteInPlace(t, v, c.shape, c.perm, x, want)
 	}
 	for rows := 1; rows <= 40; rows++ {
@@ -89,7 +89,7 @@ func copies[W comparable](t *testing.T, v *kernel.Variant) {
 			shape, perm := []int{rows, cols}, []int{1, 0}
 			x := kerneltest.Words[W](rows*cols, 7)
 			want := ref.Transpose(x, shape, perm)
-			run(fmt.Sprint("transpose ", shape), func(k *move.Copy) { k.PrepareTranspose(size, shape, perm) }, x, want)
+			run(fmt.Sprint("transpose ", shape), func(k *move.Copy) { k.PrepareTranspose(size, shape, perm, nil, nil) }, x, want)
 			// The same from the last row to the first.
 			back := ref.Slice(want, []int{cols, rows}, []int{0, rows - 1}, []int{1, -1}, []int{cols, rows})
 			run(fmt.Sprint("transpose backwards ", shape), func(k *move.Copy) {
@@ -103,13 +103,13 @@ func copies[W comparable](t *testing.T, v *kernel.Variant) {
 		{[]int{2, 1, 3}, []int{2, 4, 3}},
 	} {
 		x := kerneltest.Words[W](ref.Size(c.shape), 3)
-		run(fmt.Sprint("expand ", c), func(k *move.Copy) { k.PrepareExpand(size, c.shape, c.to) }, x, ref.Expand(x, c.shape, c.to))
+		run(fmt.Sprint("expand ", c), func(k *move.Copy) { k.PrepareExpand(size, c.shape, c.to, nil, nil) }, x, ref.Expand(x, c.shape, c.to))
 	}
 	for _, c := range []struct{ shape, repeats []int }{
 		{[]int{4}, []int{3}}, {[]int{2, 3}, []int{2, 2}}, {[]int{2, 1, 3}, []int{1, 5, 2}}, {[]int{2, 3}, []int{0, 1}},
 	} {
 		x := kerneltest.Words[W](ref.Size(c.shape), 4)
-		run(fmt.Sprint("tile ", c), func(k *move.Copy) { k.PrepareTile(size, c.shape, c.repeats) }, x, ref.Tile(x, c.shape, c.repeats))
+		run(fmt.Sprint("tile ", c), func(k *move.Copy) { k.PrepareTile(size, c.shape, c.repeats, nil, nil) }, x, ref.Tile(x, c.shape, c.repeats))
 	}
 	for axis := range 3 {
 		concatSplit[W](t, v, axis)
@@ -129,14 +129,14 @@ func sliced[W comparable](t *testing.T, run func(name string, prepare func(c *mo
 		{[]int{40_007}, []int{40_006}, []int{-1}, []int{40_007}}, {[]int{40_007}, []int{0}, []int{2}, []int{20_004}},
 	} {
 		x := kerneltest.Words[W](ref.Size(c.shape), 2)
-		run(fmt.Sprint("slice ", c), func(k *move.Copy) { k.PrepareSlice(size, c.shape, c.start, c.step, c.count) }, x,
+		run(fmt.Sprint("slice ", c), func(k *move.Copy) { k.PrepareSlice(size, c.shape, c.start, c.step, c.count, nil, nil) }, x,
 			ref.Slice(x, c.shape, c.start, c.step, c.count))
 	}
 	for n := 1; n <= 140; n++ {
 		shape := []int{2*n - 1}
 		x := kerneltest.Words[W](2*n-1, 5)
 		for by, start := range map[int]int{-1: n - 1, 2: 0} {
-			run(fmt.Sprintf("every %d of %d", by, n), func(k *move.Copy) { k.PrepareSlice(size, shape, []int{start}, []int{by}, []int{n}) }, x,
+			run(fmt.Sprintf("every %d of %d", by, n), func(k *move.Copy) { k.PrepareSlice(size, shape, []int{start}, []int{by}, []int{n}, nil, nil) }, x,
 				ref.Slice(x, shape, []int{start}, []int{by}, []int{n}))
 		}
 	}
@@ -159,7 +159,7 @@ func concatSplit[W comparable](t *testing.T, v *kernel.Variant, axis int) {
 	at := 0
 	for i, n := range sizes {
 		var c move.Copy
-		c.PrepareInsert(size, whole, axis, at, n)
+		c.PrepareInsert(size, whole, axis, at, n, nil, nil)
 		kerneltest.Backwards(c.Tiles(), func(k int) { c.Tile(v, k, kerneltest.AsBytes(joined), kerneltest.AsBytes(parts[i])) })
 		at += n
 	}
@@ -167,7 +167,7 @@ func concatSplit[W comparable](t *testing.T, v *kernel.Variant, axis int) {
 	at = 0
 	for i, n := range sizes {
 		var c move.Copy
-		c.PrepareExtract(size, whole, axis, at, n)
+		c.PrepareExtract(size, whole, axis, at, n, nil, nil)
 		dst := kerneltest.Out[W](s, "split", len(parts[i]))
 		kerneltest.Backwards(c.Tiles(), func(k int) { c.Tile(v, k, kerneltest.AsBytes(dst), kerneltest.AsBytes(joined)) })
 		kerneltest.WantEqual(t, dst, parts[i])

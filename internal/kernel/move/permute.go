@@ -64,7 +64,7 @@ func (p *Permute) Prepare(elemBytes int, shape, perm []int) bool {
 		if p.block > 0 {
 			p.blocks = p.units * p.unit / p.block
 		}
-		p.turn.PrepareTranspose(elemBytes, []int{rows, shape[last]}, []int{1, 0})
+		p.turn.PrepareTranspose(elemBytes, []int{rows, shape[last]}, []int{1, 0}, nil, nil)
 	}
 	return p.ScratchBytes() <= MostPermuteBytes
 }
