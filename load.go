@@ -8,7 +8,6 @@ import (
 	"github.com/tenure-go/tenure/internal/cpu"
 	"github.com/tenure-go/tenure/internal/exec"
 	"github.com/tenure-go/tenure/internal/onnx"
-	"github.com/tenure-go/tenure/internal/pass"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/tensor"
@@ -113,22 +112,14 @@ func newModel(file *onnx.Model, o loadOptions) (*Model, error) {
 	if err == nil {
 		err = exec.CheckKernels(m.program)
 	}
-	var operands []string
-	for i, v := range m.program.Body.Params {
-		m.inputs = append(m.inputs, infoOf(v, file.Inputs[i].Text))
-		operands = append(operands, fmt.Sprintf("input %q", v.Name))
-	}
-	m.run = tensor.NewOperation("run", operands...)
-	m.named = namedDims(m.inputs)
-	m.composites = compositesOf(m.inputs, file.Inputs)
 	for i, v := range m.program.Body.Results {
 		m.outputs = append(m.outputs, infoOf(v, file.Outputs[i].Text))
 	}
-	compositesOf(m.outputs, file.Outputs)
 	if err == nil {
-		ctx := &pass.Context{Program: m.program, Constants: file.Weights, MaxFold: maxFold, MaxFill: maxFill}
-		err = pass.Run(ctx, pass.Load, nil)
-		file.Notes = append(file.Notes, ctx.Notes...)
+		err = m.runLoadPasses()
+	}
+	if err == nil && o.states {
+		err = m.keepStates(o.pairs)
 	}
 	if err == nil {
 		err = file.Weights.Prune(m.program)
@@ -140,6 +131,15 @@ func newModel(file *onnx.Model, o loadOptions) (*Model, error) {
 		_ = file.Close() // the first error is the one to know
 		return nil, err
 	}
+	var operands []string
+	for i, v := range m.program.Body.Params {
+		m.inputs = append(m.inputs, infoOf(v, file.Inputs[i].Text))
+		operands = append(operands, fmt.Sprintf("input %q", v.Name))
+	}
+	m.run = tensor.NewOperation("run", operands...)
+	m.named = namedDims(m.inputs)
+	m.composites = compositesOf(m.inputs, file.Inputs)
+	compositesOf(m.outputs, file.Outputs)
 	for i, v := range m.program.Body.Results {
 		m.outputs[i].DType, m.outputs[i].Shape = v.Type.DType, v.Type.Shape
 	}

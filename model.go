@@ -26,6 +26,7 @@ type Model struct {
 	run     *tensor.Operation // of every run: it names the inputs
 
 	composites []*Composite // of the inputs
+	states     *stateful    // nil without WithStates
 
 	compressed bool // large constants are packed compressed
 

@@ -22,6 +22,8 @@ type loadOptions struct {
 	shared   *sharing // nil: weights are the process's own
 	progress func(Progress)
 	outputs  []string // nil: those that the model declares
+	states   bool     // kept by a States
+	pairs    []StatePair
 }
 
 // WithOperators makes the model use a registry with operators of the caller:

@@ -124,6 +124,7 @@ type running struct {
 	cause    error  // why
 	done     bool   // nothing can fail any more
 	profile  *profiledRun
+	states   *States // that keeps inputs and outputs, nil for none
 }
 
 func newRunning(s *Session) *running {
@@ -148,7 +149,7 @@ func (r *running) forget() {
 	clear(r.outputs)
 	clear(r.results)
 	r.opts, r.exe, r.slot, r.runner = runOptions{}, nil, nil, nil
-	r.step, r.cause, r.done, r.profile = "", nil, false, nil
+	r.step, r.cause, r.done, r.profile, r.states = "", nil, false, nil, nil
 }
 
 // configure applies the options of the run, and finds the outputs that they
@@ -181,6 +182,11 @@ func (r *running) run(ctx context.Context) (err error) {
 	defer func() { err = r.end(err) }()
 	if err := r.takeInputs(ctx); err != nil {
 		return err
+	}
+	if r.states != nil {
+		if err := r.states.admit(r); err != nil {
+			return err
+		}
 	}
 	if p := r.opts.profile; p != nil {
 		if r.profile, err = p.begin(r.session.model, r.exe); err != nil {

@@ -22,18 +22,32 @@ type measurement struct {
 	times   []*sides
 }
 
-// sides are the nanoseconds per token of both engines, a value per turn: of the
+// The players: Tenure with caches that its states keep, and with caches that
+// are outputs like any other, and ONNX Runtime.
+const (
+	kept = iota
+	grown
+	rival
+	players
+)
+
+// sides are the nanoseconds per token of the players, a value per turn: of the
 // first text of a process, whose lengths are new to it, and of the same lengths
 // again.
-type sides struct{ first, seen [2][]float64 }
+type sides struct{ first, seen [players][]float64 }
 
 // figures are those of a row.
 func (s *sides) figures(tokens int) []results.Named {
-	return []results.Named{
-		results.Once("tokens", float64(tokens)),
-		results.Samples("Tenure first ms", 1e-6, s.first[0]), results.Samples("ONNX Runtime first ms", 1e-6, s.first[1]), results.Ratios("first, ratio", s.first[0], s.first[1]),
-		results.Samples("Tenure seen ms", 1e-6, s.seen[0]), results.Samples("ONNX Runtime seen ms", 1e-6, s.seen[1]), results.Ratios("seen, ratio", s.seen[0], s.seen[1]),
+	list := []results.Named{results.Once("tokens", float64(tokens))}
+	for _, part := range []struct {
+		name  string
+		times [players][]float64
+	}{{"first", s.first}, {"seen", s.seen}} {
+		t := part.times
+		list = append(list, results.Samples("Tenure "+part.name+" ms", 1e-6, t[kept]), results.Samples("without states "+part.name+" ms", 1e-6, t[grown]),
+			results.Samples("ONNX Runtime "+part.name+" ms", 1e-6, t[rival]), results.Ratios(part.name+", ratio", t[kept], t[rival]))
 	}
+	return list
 }
 
 // measure lets both engines make texts after each number of cached tokens.
@@ -58,7 +72,7 @@ func (m *measurement) measure() error {
 // turn starts both engines, lets them make all texts in turn, each text twice,
 // and ends them.
 func (m *measurement) turn(turn int) error {
-	var players []*engine.Process
+	var processes []*engine.Process
 	for _, name := range []string{"Tenure", "ONNX Runtime"} {
 		p, err := m.Start(name)
 		if err != nil {
@@ -72,14 +86,18 @@ func (m *measurement) turn(turn int) error {
 		if _, err := p.Ask(engine.Request{Do: "run", Runs: 3, Milliseconds: 1000}); err != nil {
 			return err
 		}
-		players, m.version = append(players, p), contest.Version(r.About)
+		processes, m.version = append(processes, p), contest.Version(r.About)
 	}
 	for i, past := range m.pasts {
-		for _, to := range []*[2][]float64{&m.times[i].first, &m.times[i].seen} {
+		for _, to := range []*[players][]float64{&m.times[i].first, &m.times[i].seen} {
 			for k := range players {
-				k = (k + i + turn) % 2
+				k = (k + i + turn) % players
+				q := engine.Request{Do: "grow", Sets: m.decoder.text(m.folder, past, m.tokens)}
+				if k == kept {
+					q.Do, q.Runs = "text", m.decoder.sizes.Positions
+				}
 				time.Sleep(rest)
-				r, err := players[k].Ask(engine.Request{Do: "grow", Sets: m.decoder.text(m.folder, past, m.tokens)})
+				r, err := processes[k/rival].Ask(q)
 				if err != nil {
 					return err
 				}

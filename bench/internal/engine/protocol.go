@@ -8,6 +8,7 @@ package engine
 //	outputs  runs once and writes every output into the folder Dir; with Inputs, on these
 //	first    runs on Inputs, whose sizes are new, and Runs times more; a run on the inputs of load stands before each
 //	grow     runs on each of Sets; states, of which the first set says what they Become, come from the run before
+//	text     is grow with states that stay in buffers for Runs rows (Tenure only)
 //	prepare  makes the session ready for Inputs, whose sizes are new (Tenure only)
 //	counts   counts steps, structures and their instances (Tenure only)
 //	profile  runs Runs times and says how long each call took (Tenure only)

@@ -68,6 +68,8 @@ type server struct {
 	outputs []string
 	arena   *memory.Arena
 	into    map[string]*tensor.Tensor // outputs that every run writes into the same bytes
+	loaded  Request
+	keeper  *keeper // nil before a text
 }
 
 func (s *server) close() {
@@ -77,6 +79,7 @@ func (s *server) close() {
 	for _, t := range s.into {
 		t.Release()
 	}
+	s.keeper.close()
 	if s.session != nil {
 		s.session.Close()
 	}
@@ -107,12 +110,14 @@ func (s *server) answer(q Request) (Reply, error) {
 		return s.first(q)
 	case "grow":
 		return s.grow(q)
+	case "text":
+		return s.text(q)
 	case "prepare":
 		return s.prepare(q)
 	case "counts":
 		return s.counts()
 	}
-	return Reply{}, fmt.Errorf("got %q, want load, run, peak, outputs, profile, first, grow, prepare, counts or exit", q.Do)
+	return Reply{}, fmt.Errorf("got %q, want load, run, peak, outputs, profile, first, grow, text, prepare, counts or exit", q.Do)
 }
 
 func (s *server) load(q Request) (r Reply, err error) {
@@ -126,6 +131,7 @@ func (s *server) load(q Request) (r Reply, err error) {
 	if r.Before, err = Resident("VmRSS"); err != nil {
 		return r, err
 	}
+	s.loaded = q
 	start := time.Now()
 	weights, held := tenure.Mapped, "mapped"
 	if q.Weights == "compressed" {

@@ -1,0 +1,47 @@
+package acceptance
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"github.com/tenure-go/tenure"
+	"github.com/tenure-go/tenure/internal/modeltest"
+	"github.com/tenure-go/tenure/memory/memorytest"
+)
+
+// TestDecoderWithStates runs the data of a decoder's chained runs, a prompt and
+// three tokens, with caches that stay in buffers.
+func TestDecoderWithStates(t *testing.T) {
+	dir := modeltest.SharedDir(t, "models/gpt2_tiny")
+	memorytest.Check(t)
+	m := modeltest.Load(t, filepath.Join(dir, "model.onnx"), tenure.WithStates())
+	if got := len(m.States()); got != 6 {
+		t.Fatalf("got %d states, want 6", got)
+	}
+	st, err := modeltest.Session(t, m).NewStates(16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	rows := 0
+	for set := range 4 {
+		data := filepath.Join(dir, fmt.Sprintf("test_data_set_%d", set))
+		in := tenure.Inputs{"input_ids": modeltest.ReadTensor(t, filepath.Join(data, "input_0.pb")), "attention_mask": modeltest.ReadTensor(t, filepath.Join(data, "input_1.pb"))}
+		out, err := st.Run(context.Background(), in)
+		if err != nil {
+			t.Fatalf("set %d: %v", set, err)
+		}
+		if why := modeltest.Differs(out["logits"], modeltest.ReadTensor(t, filepath.Join(data, "output_0.pb")), modeltest.Tolerance{RTol: 1e-4, ATol: 1e-4}); why != "" {
+			t.Errorf("set %d: logits: %s", set, why)
+		}
+		out.Release()
+		if rows += in["input_ids"].Tensor().Shape().Size(1); st.Len() != rows {
+			t.Errorf("set %d: got %d rows, want %d", set, st.Len(), rows)
+		}
+		if copied, err := st.Copied(); err != nil || len(copied) > 0 {
+			t.Errorf("set %d: got copies %v, %v, want none", set, copied, err)
+		}
+	}
+}

@@ -1,0 +1,340 @@
+package states
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
+)
+
+// rewriter is a program under way.
+type rewriter struct {
+	program  *ir.Program
+	states   []State
+	groups   []*group
+	byKey    map[groupKey]int
+	at       map[*ir.Call][]int // the states to which a call appends
+	buffers  map[*ir.Value]int  // the Appended states, by their input
+	uses     map[*ir.Value]int
+	names    map[string]bool
+	capacity string // the name of the dimension of buffers
+
+	first, calls []*ir.Call // of the new body: those of parameters alone, and the others
+	node         string     // of the calls that are emitted
+	err          error
+}
+
+// groupKey is what states of one group have in common.
+type groupKey struct {
+	rows    shape.Dim // the dimension of the input along the axis
+	written bool
+}
+
+// group is a Group under way.
+type group struct {
+	Group
+	length *ir.Value // the input
+	rows   *ir.Value // the rows as a list of one size, nil before it is needed
+	dim    shape.Dim
+}
+
+// rewrite makes the new body.
+func (r *rewriter) rewrite() error {
+	for i := range r.states {
+		s := &r.states[i]
+		if s.Kind != Appended && s.Kind != Written {
+			continue
+		}
+		in := r.program.Body.Params[s.Input]
+		key := groupKey{in.Type.Shape.Dim(s.Axis), s.Kind == Written}
+		at, ok := r.byKey[key]
+		if !ok {
+			at = len(r.groups)
+			r.byKey[key] = at
+			r.groups = append(r.groups, r.newGroup(key))
+		}
+		s.Group = at
+		if s.Kind == Appended {
+			r.buffers[in] = i
+		}
+	}
+	old := r.program.Body.Calls
+	for _, c := range old {
+		list, ours := r.at[c]
+		r.node = c.Node
+		switch {
+		case !ours:
+			r.calls = append(r.calls, c)
+			r.readPast(c, -1)
+		case c.Op.Name == "concat":
+			r.readPast(c, 0)
+			r.join(c, list[0])
+		case c.Op.Name == "attention":
+			r.readPast(c, 4, 5)
+			r.attend(c, list)
+		default:
+			r.write(c, list[0])
+		}
+	}
+	for _, v := range r.program.Body.Results {
+		if _, ok := r.buffers[v]; ok {
+			return fmt.Errorf("state %s is returned as it came", v)
+		}
+	}
+	r.program.Body.Calls = slices.Concat(r.first, r.calls)
+	return r.err
+}
+
+// newGroup makes the inputs of a group.
+func (r *rewriter) newGroup(key groupKey) *group {
+	g := &group{Group: Group{Length: -1, Sizes: -1, Rows: -1}, dim: key.rows}
+	if !key.written {
+		g.length, g.Length = r.param("states.length", dtype.I64, shape.N(1))
+	}
+	return g
+}
+
+// param adds an input.
+func (r *rewriter) param(name string, dt dtype.DType, dims ...shape.Dim) (*ir.Value, int) {
+	s, err := shape.FromDims(dims...)
+	if err != nil {
+		r.fail(err)
+	}
+	v := r.program.NewValue(ir.Param, r.free(name), op.Type{DType: dt, Shape: s})
+	v.Index = len(r.program.Body.Params)
+	r.program.Body.Params = append(r.program.Body.Params, v)
+	return v, v.Index
+}
+
+// rowsOf returns the rows of a group as a list of one size, which is known when
+// the program is bound to types.
+func (r *rewriter) rowsOf(g *group) *ir.Value {
+	if g.rows == nil {
+		var carrier *ir.Value
+		carrier, g.Sizes = r.param("states.sizes", dtype.U8, g.dim, shape.N(0))
+		g.rows = r.emit(&r.first, "states.rows", "shape", span(0), carrier)
+	}
+	return g.rows
+}
+
+// readPast makes a call, whose operands of the given numbers are left, read
+// the rows of buffers in place of states.
+func (r *rewriter) readPast(c *ir.Call, but ...int) {
+	for i := range c.Args {
+		if !slices.Contains(but, i) {
+			c.Args[i].Value = r.past(c.Args[i].Value)
+		}
+	}
+	for _, region := range c.Regions {
+		for _, inner := range region.Calls {
+			r.readPast(inner, -1)
+		}
+		for i, v := range region.Results {
+			region.Results[i] = r.past(v)
+		}
+	}
+}
+
+// past returns the rows that a state has before the run, for the input of an
+// Appended state; any other value is itself.
+func (r *rewriter) past(v *ir.Value) *ir.Value {
+	i, ok := r.buffers[v]
+	if !ok || v == nil {
+		return v
+	}
+	s := &r.states[i]
+	end := r.rowsOf(r.groups[s.Group])
+	return r.emit(&r.first, v.Name+".past", "slice", nil, v, r.ints(&r.first, 0), end, r.ints(&r.first, int64(s.Axis)))
+}
+
+// join writes the rows that a call of concat appends into the buffer. The
+// result of the call becomes the rows of the buffer that there are then.
+func (r *rewriter) join(c *ir.Call, i int) {
+	out := c.Results[0]
+	next := r.appended(i, c.Args[1].Value)
+	r.program.Body.Results[r.states[i].Output] = next
+	r.view(i, out, next, c.Args[1].Value)
+}
+
+// appended writes rows into the buffer of state i, and returns it.
+func (r *rewriter) appended(i int, rows *ir.Value) *ir.Value {
+	s := &r.states[i]
+	g, buffer := r.groups[s.Group], r.program.Body.Params[s.Input]
+	r.setCapacity(buffer, s.Axis)
+	out := r.program.Body.Results[s.Output]
+	at := r.emit(&r.calls, buffer.Name+".at", "expand", nil, g.length, r.emit(&r.calls, buffer.Name+".batch", "shape", span(0), buffer))
+	r.addRows(g, rows, s.Axis)
+	return r.emit(&r.calls, out.Name+".buffer", "tensor_scatter", op.Attrs{{Name: "axis", Value: int64(s.Axis)}}, buffer, rows, at)
+}
+
+// view makes out the rows of the buffer that there are after the run, if a call
+// or another output reads it.
+func (r *rewriter) view(i int, out, buffer, rows *ir.Value) {
+	if r.uses[out] < 2 { // one is that of the output
+		return
+	}
+	s := &r.states[i]
+	added := r.emit(&r.calls, out.Name+".added", "shape", span(s.Axis), rows)
+	end := r.emit(&r.calls, out.Name+".end", "add", nil, r.rowsOf(r.groups[s.Group]), added)
+	r.define(out, "slice", nil, buffer, r.ints(&r.calls, 0), end, r.ints(&r.calls, int64(s.Axis)))
+}
+
+// setCapacity makes the buffer's size along the axis one of its own.
+func (r *rewriter) setCapacity(buffer *ir.Value, axis int) {
+	dims := buffer.Type.Shape.Dims()
+	dims[axis] = shape.Sym(r.capacity)
+	s, err := shape.FromDims(dims...)
+	r.fail(err)
+	buffer.Type.Shape = s
+}
+
+// addRows makes the output of the group that says how many rows a run adds.
+func (r *rewriter) addRows(g *group, rows *ir.Value, axis int) {
+	if g.Rows >= 0 {
+		return
+	}
+	n := r.emit(&r.calls, "states.added", "shape", span(axis), rows)
+	list := r.emit(&r.calls, "states.added.list", "concat", op.Attrs{{Name: "axis", Value: int64(0)}}, n, r.ints(&r.calls, 0))
+	v := r.emit(&r.calls, "states.rows", "constant_of_shape", op.Attrs{{Name: "dtype", Value: dtype.U8}}, list)
+	g.Rows = len(r.program.Body.Results)
+	r.program.Body.Results = append(r.program.Body.Results, v)
+}
+
+// attend makes a call of attention with past keys and values one that reads
+// buffers, into which the new ones are written before.
+func (r *rewriter) attend(c *ir.Call, list []int) {
+	packed := c.Args[0].Value.Type.Shape.Rank() == 3
+	args := []*ir.Value{r.heads(c.Args[0].Value, packed, c.Attrs.Int("q_num_heads", 0)), nil, nil, c.Args[3].Value, nil, nil, nil}
+	for _, i := range list {
+		result := r.program.Body.Results[r.states[i].Output].Index // 1 for keys, 2 for values: also the operand
+		out, rows := c.Results[result], r.heads(c.Args[result].Value, packed, c.Attrs.Int("kv_num_heads", 0))
+		args[result] = r.appended(i, rows)
+		r.program.Body.Results[r.states[i].Output] = args[result]
+		r.view(i, out, args[result], rows)
+	}
+	g := r.groups[r.states[list[0]].Group]
+	queries := r.emit(&r.calls, c.Results[0].Name+".queries", "shape", span(2), args[0])
+	batch := r.emit(&r.calls, c.Results[0].Name+".batch", "shape", span(0), args[0])
+	args[6] = r.emit(&r.calls, c.Results[0].Name+".keys", "expand", nil, r.emit(&r.calls, c.Results[0].Name+".length", "add", nil, g.length, queries), batch)
+	if !packed {
+		r.define(c.Results[0], "attention", c.Attrs, args...)
+		return
+	}
+	y := r.emit(&r.calls, c.Results[0].Name+".heads", "attention", c.Attrs, args...)
+	y = r.emit(&r.calls, c.Results[0].Name+".rows", "transpose", op.Attrs{{Name: "perm", Value: []int64{0, 2, 1, 3}}}, y)
+	r.define(c.Results[0], "reshape", nil, y, r.ints(&r.calls, 0, 0, -1))
+}
+
+// heads makes [batch, heads, length, size] of [batch, length, heads * size].
+func (r *rewriter) heads(x *ir.Value, packed bool, n int64) *ir.Value {
+	if !packed {
+		return x
+	}
+	x = r.emit(&r.calls, x.Name+".apart", "reshape", nil, x, r.ints(&r.calls, 0, 0, n, -1))
+	return r.emit(&r.calls, x.Name+".heads", "transpose", op.Attrs{{Name: "perm", Value: []int64{0, 2, 1, 3}}}, x)
+}
+
+// write makes a call of tensor_scatter write into the input itself, which has
+// room for the rows.
+func (r *rewriter) write(c *ir.Call, i int) {
+	s := &r.states[i]
+	c.Args[0].Value = r.program.Body.Params[s.Input]
+	r.calls = append(r.calls, c)
+	r.addRows(r.groups[s.Group], c.Args[1].Value, s.Axis)
+}
+
+// span are the attributes of a call of shape that returns one size.
+func span(axis int) op.Attrs {
+	return op.Attrs{{Name: "end", Value: int64(axis + 1)}, {Name: "start", Value: int64(axis)}}
+}
+
+// ints adds a list of whole numbers to the calls.
+func (r *rewriter) ints(to *[]*ir.Call, list ...int64) *ir.Value {
+	attrs := op.Attrs{{Name: "dims", Value: []int64{int64(len(list))}}, {Name: "dtype", Value: dtype.I64}, {Name: "ints", Value: list}}
+	return r.emit(to, "states.number", "constant", attrs)
+}
+
+// emit adds a call of one result, whose type is inferred with the others.
+func (r *rewriter) emit(to *[]*ir.Call, name, operator string, attrs op.Attrs, args ...*ir.Value) *ir.Value {
+	v := r.program.NewValue(ir.Result, r.free(name), op.Type{})
+	*to = append(*to, r.call(v, operator, attrs, args))
+	return v
+}
+
+// define adds a call whose result is a value that there is.
+func (r *rewriter) define(v *ir.Value, operator string, attrs op.Attrs, args ...*ir.Value) {
+	r.calls = append(r.calls, r.call(v, operator, attrs, args))
+}
+
+func (r *rewriter) call(v *ir.Value, operator string, attrs op.Attrs, args []*ir.Value) *ir.Call {
+	c := &ir.Call{Op: op.Builtin().Lookup(operator), Attrs: attrs, Node: r.node, Results: []*ir.Value{v}, Args: make([]ir.Operand, len(args))}
+	for i, a := range args {
+		c.Args[i].Value = a
+	}
+	v.Def, v.Index = c, 0
+	return c
+}
+
+// free returns a name that no value of the program has.
+func (r *rewriter) free(name string) string {
+	unused := name
+	for i := 1; r.names[unused]; i++ {
+		unused = fmt.Sprintf("%s.%d", name, i)
+	}
+	r.names[unused] = true
+	return unused
+}
+
+func (r *rewriter) fail(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+}
+
+// namesOf are the names of all values of a program.
+func namesOf(p *ir.Program) map[string]bool {
+	names := map[string]bool{}
+	for _, list := range [][]*ir.Value{p.Body.Params, p.Weights} {
+		for _, v := range list {
+			names[v.Name] = true
+		}
+	}
+	p.Walk(func(_ *ir.Block, c *ir.Call) {
+		for v := range c.Defs() {
+			names[v.Name] = true
+		}
+	})
+	return names
+}
+
+// usesOf counts the uses of all values of a program.
+func usesOf(p *ir.Program) map[*ir.Value]int {
+	uses := map[*ir.Value]int{}
+	for v := range p.Body.Uses() {
+		uses[v]++
+	}
+	return uses
+}
+
+// freeSymbol is a name for the capacity that no dimension of an input has.
+func freeSymbol(p *ir.Program) string {
+	known := map[string]bool{}
+	for _, v := range p.Body.Params {
+		if v.Type.Shape == nil {
+			continue
+		}
+		for _, d := range v.Type.Shape.Dims() {
+			if symbol, ok := d.Symbol(); ok {
+				known[symbol] = true
+			}
+		}
+	}
+	name := "capacity"
+	for i := 1; known[name]; i++ {
+		name = fmt.Sprintf("capacity.%d", i)
+	}
+	return name
+}

@@ -1,0 +1,200 @@
+package states
+
+import (
+	"fmt"
+
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/shape"
+)
+
+// Kind says what becomes of a state in a run.
+type Kind int
+
+const (
+	Replaced Kind = iota // the output is a value of its own
+	Same                 // the output has the type of the input
+	Appended             // the input is a buffer: the run writes rows behind those that are there
+	Written              // the input is a buffer: the run writes rows where operands of the program say
+)
+
+// Pair is a state: the places of an input and of an output of a program.
+type Pair struct{ Input, Output int }
+
+// State is what Rewrite found of a pair.
+type State struct {
+	Pair
+	Kind  Kind
+	Axis  int    // along which rows are appended or written; -1 for other states
+	Group int    // of an Appended or Written state; -1 for others
+	Why   string // of a Replaced state: why the program does not append to it
+}
+
+// Group is the states of one length. Inputs and outputs are places of those of
+// the new program.
+type Group struct {
+	Length int // the input i64[1] that has the number of rows; -1 where operands of the program say it
+	Sizes  int // the input u8[rows,0] that has it as a size; -1 where the program reads no sizes of the past
+	Rows   int // the output u8[n,0]: n is how many rows a run adds
+}
+
+// Result is what Rewrite did. States are in the order of the pairs. Inputs and
+// outputs that Rewrite added are behind those of the program.
+type Result struct {
+	States []State
+	Groups []Group
+}
+
+// Rewrite changes the program in place and infers its types again. known is
+// that of [ir.Infer]. An error leaves the program unusable.
+func Rewrite(p *ir.Program, pairs []Pair, known func(*ir.Value) ([]byte, bool)) (*Result, error) {
+	r := &rewriter{program: p, names: namesOf(p), uses: usesOf(p), capacity: freeSymbol(p), at: map[*ir.Call][]int{}, buffers: map[*ir.Value]int{},
+		byKey: map[groupKey]int{}}
+	for _, pair := range pairs {
+		r.states = append(r.states, State{Pair: pair, Axis: -1, Group: -1})
+	}
+	for i := range r.states {
+		r.classify(i)
+	}
+	r.pairAttention()
+	if err := r.rewrite(); err != nil {
+		return nil, err
+	}
+	result := &Result{States: r.states}
+	for _, g := range r.groups {
+		result.Groups = append(result.Groups, g.Group)
+	}
+	return result, ir.Infer(p, known)
+}
+
+// classify finds out what the program does with state i.
+func (r *rewriter) classify(i int) {
+	s := &r.states[i]
+	in, out := r.program.Body.Params[s.Input], r.program.Body.Results[s.Output]
+	if in.Type.DType != out.Type.DType {
+		s.Why = fmt.Sprintf("the output is %s, the input %s", out.Type, in.Type)
+		return
+	}
+	if c := out.Def; c != nil && in.Type.Shape != nil {
+		switch axis := axisOf(c, in.Type.Shape.Rank()); {
+		case c.Op.Name == "concat" && len(c.Args) == 2 && c.Args[0].Value == in && c.Args[1].Value != in && axis > 0:
+			r.append(i, c, axis)
+			return
+		case c.Op.Name == "attention" && (out.Index == 1 || out.Index == 2) && len(c.Args) > 5 && c.Args[out.Index+3].Value == in:
+			r.append(i, c, 2)
+			return
+		case c.Op.Name == "tensor_scatter" && bufferOf(c) == in:
+			s.Kind, s.Axis = Written, axis
+			r.at[c] = append(r.at[c], i)
+			return
+		}
+	}
+	if r.isSame(in, out) {
+		s.Kind = Same
+		return
+	}
+	s.Why = "it is an input"
+	if out.Def != nil {
+		s.Why = "rows are not appended to it: " + out.Def.Where() + " computes the output"
+	}
+}
+
+func (r *rewriter) append(i int, c *ir.Call, axis int) {
+	r.states[i].Kind, r.states[i].Axis = Appended, axis
+	r.at[c] = append(r.at[c], i)
+}
+
+// pairAttention drops the states of calls of attention that keep keys but not
+// values, or values but not keys, or whose scores are read, which have a column
+// per row of the buffer otherwise.
+func (r *rewriter) pairAttention() {
+	for c, list := range r.at {
+		if c.Op.Name != "attention" {
+			continue
+		}
+		why := ""
+		switch {
+		case len(list) != 2 || r.states[list[0]].Output == r.states[list[1]].Output:
+			why = "only keys or only values of " + c.Where() + " are a state"
+		case len(c.Results) > 3 && c.Results[3] != nil:
+			why = "the scores of " + c.Where() + " are read"
+		case c.Args[0].Value.Type.Shape == nil:
+			why = "the rank of the queries of " + c.Where() + " is not known"
+		default:
+			continue
+		}
+		for _, i := range list {
+			r.states[i].Kind, r.states[i].Axis, r.states[i].Why = Replaced, -1, why
+		}
+		delete(r.at, c)
+	}
+}
+
+// bufferOf returns the value into which a call of tensor_scatter writes: its
+// operand, or what the operand appends nothing to if the buffer has room.
+func bufferOf(c *ir.Call) *ir.Value {
+	v := c.Args[0].Value
+	if d := v.Def; d != nil && d.Op.Name == "concat" && len(d.Args) == 2 {
+		return d.Args[0].Value
+	}
+	return v
+}
+
+// axisOf returns the attribute axis of a call, counted from the front, for a
+// value of that rank; -1 without.
+func axisOf(c *ir.Call, rank int) int {
+	axis := int(c.Attrs.Int("axis", defaultAxis(c)))
+	if axis < 0 {
+		axis += rank
+	}
+	if axis >= rank {
+		return -1
+	}
+	return axis
+}
+
+func defaultAxis(c *ir.Call) int64 {
+	if c.Op.Name == "tensor_scatter" {
+		return -2
+	}
+	return 0
+}
+
+// isSame reports whether an output has the type of an input: in dimensions that
+// are not known of the output, the input has the dimension of an input that is
+// no state, such as a batch.
+func (r *rewriter) isSame(in, out *ir.Value) bool {
+	a, b := in.Type.Shape, out.Type.Shape
+	if a == nil || b == nil || a.Rank() != b.Rank() {
+		return false
+	}
+	for axis, d := range a.Dims() {
+		if _, sized := d.Size(); d == b.Dim(axis) && d != shape.Unknown {
+			continue
+		} else if sized || b.Dim(axis) != shape.Unknown || !r.isOther(d) {
+			return false
+		}
+	}
+	return true
+}
+
+// isOther reports whether an input that is no state has the dimension.
+func (r *rewriter) isOther(d shape.Dim) bool {
+	if d == shape.Unknown {
+		return false
+	}
+	for i, v := range r.program.Body.Params {
+		isState := false
+		for _, s := range r.states {
+			isState = isState || s.Input == i
+		}
+		if isState || v.Type.Shape == nil {
+			continue
+		}
+		for _, other := range v.Type.Shape.Dims() {
+			if other == d {
+				return true
+			}
+		}
+	}
+	return false
+}

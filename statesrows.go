@@ -1,0 +1,535 @@
+package tenure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/tenure-go/tenure/memory"
+	"github.com/tenure-go/tenure/shape"
+	"github.com/tenure-go/tenure/tensor"
+	"github.com/tenure-go/tenure/tensor/safetensors"
+)
+
+// begin makes the states the caller's alone until busy is false again.
+func (st *States) begin(what string) error {
+	switch {
+	case st == nil || st.session == nil:
+		return fmt.Errorf("%s: got no states: %w", what, ErrClosed)
+	case !st.busy.CompareAndSwap(false, true):
+		return fmt.Errorf("%s: the states are %w: use one States for each goroutine", what, ErrBusy)
+	case st.closed:
+		st.busy.Store(false)
+		return fmt.Errorf("%s: the states are %w", what, ErrClosed)
+	}
+	return nil
+}
+
+// Close releases the states. It does not close the session. A second call
+// returns nil.
+func (st *States) Close() error {
+	if st == nil || st.session == nil {
+		return nil
+	}
+	if !st.busy.CompareAndSwap(false, true) {
+		return fmt.Errorf("close: the states are %w", ErrBusy)
+	}
+	defer st.busy.Store(false)
+	st.closed, st.planned = true, nil
+	return st.release()
+}
+
+// release releases all tensors.
+func (st *States) release() error {
+	var errs []error
+	drop := func(t **tensor.Tensor) {
+		if *t != nil && (*t).Alive() {
+			errs = append(errs, (*t).Release())
+		}
+		*t = nil
+	}
+	for _, k := range st.kept {
+		drop(&k.t)
+	}
+	for _, g := range st.groups {
+		drop(&g.lengthTensor)
+		drop(&g.sizesTensor)
+		drop(&g.rowsTensor)
+	}
+	return errors.Join(errs...)
+}
+
+// Len returns how many rows appended and written states have; 0 without any.
+// Where they have several lengths it is the longest.
+func (st *States) Len() int {
+	n := 0
+	if st != nil {
+		for _, g := range st.groups {
+			n = max(n, g.n)
+		}
+	}
+	return n
+}
+
+// Cap returns how many rows there is room for.
+func (st *States) Cap() int {
+	if st == nil {
+		return 0
+	}
+	return st.capacity
+}
+
+// Bytes returns the size of all states, in bytes: of buffers, that of their
+// capacity.
+func (st *States) Bytes() (n int64) {
+	if st == nil {
+		return 0
+	}
+	for _, k := range st.kept {
+		if k.t != nil {
+			n += int64(k.t.NumBytes())
+		}
+	}
+	return n
+}
+
+// CopiedState is a state that the last run did not keep in its bytes.
+type CopiedState struct {
+	Input  string
+	Bytes  int64 // of the state
+	Reason string
+}
+
+// Copied lists the states that the last run did not keep in their bytes: for
+// each, the run wrote the whole of a new value. It is empty where every state
+// is written in place.
+func (st *States) Copied() ([]CopiedState, error) {
+	if err := st.begin("copied"); err != nil {
+		return nil, err
+	}
+	defer st.busy.Store(false)
+	var list []CopiedState
+	if st.planned == nil {
+		return nil, nil
+	}
+	for _, k := range st.kept {
+		if st.planned.OutputInInput(k.output) == k.input {
+			continue
+		}
+		why := k.Why
+		if why == "" {
+			why = st.session.model.whyNotTaken(st.planned, k.input)
+		}
+		list = append(list, CopiedState{Input: k.Input, Bytes: int64(k.t.NumBytes()), Reason: why})
+	}
+	return list, nil
+}
+
+// Truncate drops all rows but the first n, as speculative decoding does with
+// those of tokens that were not accepted. Groups of states that are shorter
+// stay. A state that is no buffer has no rows that could be dropped: with one,
+// only Truncate(Len()) is possible, and the error of others is
+// [ErrUnsupported].
+func (st *States) Truncate(n int) error {
+	if err := st.begin("truncate"); err != nil {
+		return err
+	}
+	defer st.busy.Store(false)
+	if n < 0 || n > st.Len() {
+		return inputError{fmt.Errorf("truncate: got %d rows, want 0 to %d", n, st.Len())}
+	}
+	if n == st.Len() {
+		return nil
+	}
+	for _, k := range st.kept {
+		if !k.buffer() {
+			return fmt.Errorf("truncate: state %s is no buffer: its value after %d rows is not known any more: %w", k.Input, n, ErrUnsupported)
+		}
+	}
+	for _, g := range st.groups {
+		g.n = min(g.n, n)
+	}
+	return nil
+}
+
+// Reset makes the states those of a sequence that has not begun.
+func (st *States) Reset() error {
+	if err := st.begin("reset"); err != nil {
+		return err
+	}
+	defer st.busy.Store(false)
+	return st.begun()
+}
+
+// begun makes the states those of a sequence that has not begun, in the bytes
+// that buffers have.
+func (st *States) begun() error {
+	for _, g := range st.groups {
+		g.n = 0
+	}
+	for _, k := range st.kept {
+		if k.buffer() && k.t.Alive() {
+			continue
+		}
+		releaseOurs(k.t)
+		t, err := tensor.New(st.session.model.inputs[k.input].DType, k.shape)
+		if err != nil {
+			return err
+		}
+		k.t = t
+	}
+	return nil
+}
+
+// Fork returns states of the same contents, with buffers of their own, of which
+// the rows that are there are copied. The caller closes it.
+func (st *States) Fork() (*States, error) {
+	if err := st.begin("fork"); err != nil {
+		return nil, err
+	}
+	defer st.busy.Store(false)
+	f := &States{session: st.session, capacity: st.capacity, opts: st.opts, operands: make([]tensor.Operand, len(st.operands)), ours: slices.Clone(st.ours)}
+	for _, g := range st.groups {
+		f.groups = append(f.groups, &stateGroup{length: g.length, sizes: g.sizes, rows: g.rows})
+	}
+	for _, k := range st.kept {
+		f.kept = append(f.kept, &kept{StateInfo: k.StateInfo, input: k.input, output: k.output, group: k.group})
+	}
+	err := f.make()
+	for i, k := range st.kept {
+		if err == nil {
+			err = f.copyState(f.kept[i], k, st.groups)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("fork: %w", err), f.release())
+	}
+	for i, g := range st.groups {
+		f.groups[i].n = g.n
+	}
+	return f, nil
+}
+
+// copyState makes to the copy of a state.
+func (st *States) copyState(to, from *kept, groups []*stateGroup) error {
+	if from.buffer() {
+		return copyRows(to.t, 0, from.t, 0, from.used(groups), from.Axis)
+	}
+	t, err := from.t.Copy(memory.IO)
+	if err == nil {
+		releaseOurs(to.t)
+		to.t = t
+	}
+	return err
+}
+
+// used is how many rows of a buffer have contents: of one that is written where
+// the caller says, all.
+func (k *kept) used(groups []*stateGroup) int {
+	if k.Kind == StateWritten {
+		return k.t.Shape().Size(k.Axis)
+	}
+	return groups[k.group].n
+}
+
+// makeRoom makes room for the rows of a run, or says why there is none.
+func (st *States) makeRoom(full *fullError) error {
+	g := full.group
+	need := g.n + full.rows
+	if need <= st.opts.most {
+		return st.grow(min(st.opts.most, max(need, 2*st.capacity)))
+	}
+	keep := min(st.opts.window, g.n)
+	if st.opts.window > 0 && keep+full.rows <= st.capacity && g.length >= 0 {
+		return st.slide(g, keep)
+	}
+	return fmt.Errorf("run: states: %w, want at most %d in all, the capacity: %w", full, max(st.capacity, st.opts.most), ErrLimit)
+}
+
+// slide drops all rows of a group but the last ones.
+func (st *States) slide(g *stateGroup, keep int) error {
+	for _, k := range st.kept {
+		if k.buffer() && st.groups[k.group] == g {
+			if err := copyRows(k.t, 0, k.t, g.n-keep, keep, k.Axis); err != nil {
+				return err
+			}
+		}
+	}
+	g.n = keep
+	return nil
+}
+
+// grow makes buffers of another capacity, by one copy of their rows.
+func (st *States) grow(capacity int) error {
+	fresh := make([]*tensor.Tensor, len(st.kept))
+	shapes := make([]*shape.Shape, len(st.kept))
+	for i, k := range st.kept {
+		if !k.buffer() {
+			continue
+		}
+		var err error
+		if shapes[i], err = st.shapeOf(k, capacity); err == nil {
+			fresh[i], err = tensor.New(k.t.DType(), shapes[i])
+		}
+		if err == nil {
+			err = copyRows(fresh[i], 0, k.t, 0, k.used(st.groups), k.Axis)
+		}
+		if err != nil {
+			for _, t := range fresh {
+				releaseOurs(t)
+			}
+			return fmt.Errorf("run: states: growing from %d to %d rows: %w", st.capacity, capacity, err)
+		}
+	}
+	for i, k := range st.kept {
+		if fresh[i] != nil {
+			releaseOurs(k.t)
+			k.t, k.shape = fresh[i], shapes[i]
+		}
+	}
+	st.capacity = capacity
+	return nil
+}
+
+// copyRows copies n rows along an axis from one tensor to another, or further
+// to the front of the same one.
+func copyRows(dst *tensor.Tensor, to int, src *tensor.Tensor, from, n, axis int) error {
+	d, err := dst.Lock()
+	if err != nil {
+		return err
+	}
+	defer d.Release()
+	data := d.Data
+	if src != dst {
+		s, err := src.Use()
+		if err != nil {
+			return err
+		}
+		defer s.Release()
+		data = s.Data
+	}
+	outer := 1
+	for i := range axis {
+		outer *= src.Shape().Size(i)
+	}
+	if outer == 0 || len(d.Data) == 0 || len(data) == 0 {
+		return nil
+	}
+	dstStep, srcStep := len(d.Data)/outer, len(data)/outer
+	row := srcStep / src.Shape().Size(axis)
+	for i := range outer {
+		copy(d.Data[i*dstStep+to*row:][:n*row], data[i*srcStep+from*row:])
+	}
+	return nil
+}
+
+// whyFull returns a fullError for a run that has no plan because it adds more
+// rows than there is room for, and err for any other: it looks for a plan with
+// more room.
+func (st *States) whyFull(ctx context.Context, r *running, err error) error {
+	if !errors.Is(err, ErrShape) || r.exe != nil {
+		return err
+	}
+	const tries = 4
+	for i := 1; i <= tries && st.capacity < math.MaxInt>>(2*i); i++ {
+		capacity := st.capacity << (2 * i)
+		types := slices.Clone(r.types)
+		for _, k := range st.kept {
+			if !k.buffer() {
+				continue
+			}
+			var bad error
+			if types[k.input].Shape, bad = st.shapeOf(k, capacity); bad != nil {
+				return err
+			}
+		}
+		exe, bad := st.session.executable(ctx, target{types: types, donated: make([]bool, len(types)), value: r.input})
+		if bad != nil {
+			continue
+		}
+		for _, g := range st.groups {
+			if rows := exe.ResultType(g.rows); rows.IsStatic() && g.n+rows.Shape.Size(0) > st.capacity {
+				return &fullError{g, rows.Shape.Size(0)}
+			}
+		}
+		break
+	}
+	return err
+}
+
+// rowsOfState returns the contents of a state in a tensor of its own, of a
+// buffer the rows that are there.
+func (st *States) rowsOfState(k *kept) (*tensor.Tensor, error) {
+	if !k.buffer() {
+		return k.t.Copy(memory.IO)
+	}
+	n := st.groups[k.group].n
+	sizes := slices.Clone(k.t.Shape().Sizes())
+	sizes[k.Axis] = n
+	to, err := shape.Of(sizes...)
+	if err != nil {
+		return nil, err
+	}
+	t, err := tensor.New(k.t.DType(), to)
+	if err == nil {
+		err = copyRows(t, 0, k.t, 0, n, k.Axis)
+	}
+	return t, err
+}
+
+// Save writes the states into a file in the format of package
+// [github.com/tenure-go/tenure/tensor/safetensors], by the names of their
+// inputs: of a buffer, the rows that are there.
+func (st *States) Save(path string) (err error) {
+	if err := st.begin("save"); err != nil {
+		return err
+	}
+	defer st.busy.Store(false)
+	var entries []safetensors.Entry
+	defer func() {
+		for _, e := range entries {
+			releaseOurs(e.Tensor)
+		}
+	}()
+	for _, k := range st.kept {
+		t, err := st.rowsOfState(k)
+		if t != nil {
+			entries = append(entries, safetensors.Entry{Name: k.Input, Tensor: t})
+		}
+		if err != nil {
+			return fmt.Errorf("save: state %s: %w", k.Input, err)
+		}
+	}
+	return safetensors.WriteFile(path, nil, entries...)
+}
+
+// Load makes the states those of a file that [States.Save] wrote, for the same
+// model, as [States.Set] does.
+func (st *States) Load(path string) (err error) {
+	file, err := safetensors.Open(path)
+	if err != nil {
+		return fmt.Errorf("load: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	list := map[string]*tensor.Tensor{}
+	defer func() {
+		for _, t := range list {
+			releaseOurs(t)
+		}
+	}()
+	for _, info := range file.Tensors() {
+		if list[info.Name], err = file.Tensor(info.Name); err != nil {
+			return fmt.Errorf("load: %w", err)
+		}
+	}
+	return st.Set(list)
+}
+
+// Set makes the contents of tensors, by the names of inputs, those of states:
+// the rows of a buffer, or the whole of another state. The tensors stay the
+// caller's. Of buffers of one length all are set at once, with as many rows;
+// states that are not named stay as they are. More rows than there is room for
+// are [ErrLimit]. After an error nothing has changed.
+func (st *States) Set(values map[string]*tensor.Tensor) error {
+	if err := st.begin("set"); err != nil {
+		return err
+	}
+	defer st.busy.Store(false)
+	lengths, err := st.lengthsOf(values)
+	if err != nil {
+		return err
+	}
+	fresh := make([]*tensor.Tensor, len(st.kept))
+	for i, k := range st.kept {
+		if t := values[k.Input]; t != nil && err == nil {
+			if fresh[i], err = st.stateOf(k, t); err != nil {
+				err = fmt.Errorf("set: state %s: %w", k.Input, err)
+			}
+		}
+	}
+	for i, k := range st.kept {
+		switch {
+		case fresh[i] == nil:
+		case err != nil:
+			releaseOurs(fresh[i])
+		default:
+			releaseOurs(k.t)
+			k.t = fresh[i]
+		}
+	}
+	for i, g := range st.groups {
+		if n := lengths[i]; n >= 0 && err == nil {
+			g.n = n
+		}
+	}
+	return err
+}
+
+// stateOf returns the tensor of a state with the contents of t.
+func (st *States) stateOf(k *kept, t *tensor.Tensor) (*tensor.Tensor, error) {
+	if !k.buffer() {
+		return t.Copy(memory.IO)
+	}
+	buffer, err := tensor.New(t.DType(), k.shape)
+	if err == nil {
+		err = copyRows(buffer, 0, t, 0, t.Shape().Size(k.Axis), k.Axis)
+	}
+	return buffer, err
+}
+
+// lengthsOf returns the rows of each group in tensors that are to be states, -1
+// for a group of which there is none, or why they cannot be.
+func (st *States) lengthsOf(values map[string]*tensor.Tensor) ([]int, error) {
+	lengths, found := make([]int, len(st.groups)), 0
+	for i := range lengths {
+		lengths[i] = -1
+	}
+	for _, k := range st.kept {
+		t := values[k.Input]
+		if t == nil {
+			continue
+		}
+		found++
+		if err := st.fits(k, t); err != nil {
+			return nil, inputError{fmt.Errorf("set: state %s: %w", k.Input, err)}
+		}
+		if k.buffer() {
+			lengths[k.group] = t.Shape().Size(k.Axis)
+		}
+	}
+	if found < len(values) {
+		return nil, inputError{fmt.Errorf("set: got %d tensors of which %d are states, want names of states alone", len(values), found)}
+	}
+	for _, k := range st.kept {
+		if !k.buffer() || lengths[k.group] < 0 {
+			continue
+		}
+		if t := values[k.Input]; t == nil || t.Shape().Size(k.Axis) != lengths[k.group] {
+			return nil, inputError{fmt.Errorf("set: state %s: got other rows than the %d of a state of the same length: %w", k.Input, lengths[k.group], ErrShape)}
+		}
+	}
+	return lengths, nil
+}
+
+// fits reports why a tensor cannot be the contents of a state.
+func (st *States) fits(k *kept, t *tensor.Tensor) error {
+	if want := st.session.model.inputs[k.input].DType; t.DType() != want {
+		return fmt.Errorf("got %s, want %s: %w", t.DType(), want, ErrDType)
+	}
+	if k.Kind == StateReplaced {
+		return nil
+	}
+	sizes := slices.Clone(t.Shape().Sizes())
+	if k.buffer() && len(sizes) == k.shape.Rank() {
+		if n := sizes[k.Axis]; n > st.capacity {
+			return fmt.Errorf("got %d rows, want at most %d, the capacity: %w", n, st.capacity, ErrLimit)
+		}
+		sizes[k.Axis] = st.capacity
+	}
+	if !slices.Equal(sizes, k.shape.Sizes()) {
+		return fmt.Errorf("got %s, want %s, of buffers in all but axis %d: %w", t.Shape(), k.shape, k.Axis, ErrShape)
+	}
+	return nil
+}
