@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/tenure-go/tenure"
 	"github.com/tenure-go/tenure/internal/modeltest"
 	"github.com/tenure-go/tenure/memory/memorytest"
+	"github.com/tenure-go/tenure/tensor"
 )
 
 // TestDecoderWithStates runs the data of a decoder's chained runs, a prompt and
@@ -28,20 +30,23 @@ func TestDecoderWithStates(t *testing.T) {
 	rows := 0
 	for set := range 4 {
 		data := filepath.Join(dir, fmt.Sprintf("test_data_set_%d", set))
-		in := tenure.Inputs{"input_ids": modeltest.ReadTensor(t, filepath.Join(data, "input_0.pb")), "attention_mask": modeltest.ReadTensor(t, filepath.Join(data, "input_1.pb"))}
-		out, err := st.Run(context.Background(), in)
+		read := func(name string) *tensor.Tensor { return modeltest.ReadTensor(t, filepath.Join(data, name)) }
+		ids, mask, want := read("input_0.pb"), read("input_1.pb"), read("output_0.pb")
+		out, err := st.Run(context.Background(), tenure.Inputs{"input_ids": ids, "attention_mask": mask})
 		if err != nil {
 			t.Fatalf("set %d: %v", set, err)
 		}
-		if why := modeltest.Differs(out["logits"], modeltest.ReadTensor(t, filepath.Join(data, "output_0.pb")), modeltest.Tolerance{RTol: 1e-4, ATol: 1e-4}); why != "" {
+		if why := modeltest.Differs(out["logits"], want, modeltest.Tolerance{RTol: 1e-4, ATol: 1e-4}); why != "" {
 			t.Errorf("set %d: logits: %s", set, why)
 		}
-		out.Release()
-		if rows += in["input_ids"].Tensor().Shape().Size(1); st.Len() != rows {
+		if rows += ids.Shape().Size(1); st.Len() != rows {
 			t.Errorf("set %d: got %d rows, want %d", set, st.Len(), rows)
 		}
 		if copied, err := st.Copied(); err != nil || len(copied) > 0 {
 			t.Errorf("set %d: got copies %v, %v, want none", set, copied, err)
+		}
+		if err := errors.Join(out.Release(), ids.Release(), mask.Release(), want.Release()); err != nil {
+			t.Error(err)
 		}
 	}
 }
