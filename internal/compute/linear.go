@@ -17,6 +17,8 @@ var _ = register(map[string]binder{
 	"fused_matmul": productOp(fusedSizes),
 })
 
+var _ = registerWalkers(rowsLaid, "matmul", "gemm", "fused_matmul")
+
 var _ = registerPackers(map[string]packer{
 	"matmul":       packedProductOp(matMulSizes),
 	"gemm":         packedProductOp(gemmSizes),
@@ -140,6 +142,7 @@ type floatGemm struct {
 	gemm.Gemm
 	sizes   sizing
 	problem product2
+	strides [4][]int // of the matrices of A, B, C and the residual along the batch axes
 
 	weights    *shape.Shape // of operand 1 where it is read in a form
 	compressed bool
@@ -157,6 +160,9 @@ func (k *floatGemm) Refill(t *Task) error {
 		return err
 	}
 	k.Gemm = k.problem.floatGemm()
+	if anyGaps(t.Call) {
+		k.lay(t.Call)
+	}
 	if k.weights != nil {
 		if t.Call.In[1].Shape != k.weights {
 			return ErrRebind
@@ -168,6 +174,102 @@ func (k *floatGemm) Refill(t *Task) error {
 	k.Prepare(t.variant)
 	t.Tiles, t.Scratch = k.Tiles(), k.ScratchBytes()
 	return nil
+}
+
+func (k *floatGemm) takesStrides() bool { return true }
+
+// lay sets the distances of rows and of matrices that lie with strides.
+func (k *floatGemm) lay(c *op.Call) {
+	k.LDA, k.strides[0] = matricesOf(k.strides[0], &c.In[0], len(k.Batch))
+	k.LDC, k.strides[2] = matricesOf(k.strides[2], &c.Out[0], len(k.Batch))
+	k.BatchA, k.BatchC = k.strides[0], k.strides[2]
+	if hasGaps(&c.In[1]) {
+		k.LDB, k.strides[1] = matricesOf(k.strides[1], &c.In[1], len(k.Batch))
+		k.BatchB = k.strides[1]
+	}
+	if k.Residual {
+		k.LDRes, k.strides[3] = matricesOf(k.strides[3], &c.In[3], len(k.Batch))
+		k.BatchRes = k.strides[3]
+	}
+}
+
+// matricesOf returns the distance of the rows of an operand's or a result's
+// matrices, 0 if it has one row, and their strides along so many batch axes, to
+// which it is broadcast, in the memory of none. Matrices of one row are rows
+// themselves.
+func matricesOf(none []int, a *op.Arg, batch int) (rows int, strides []int) {
+	sizes, own := a.Shape.Sizes(), stridesOf(a)
+	none = none[:0]
+	for i := range batch {
+		at, step := i+len(sizes)-2-batch, 0
+		if at >= 0 && sizes[at] != 1 {
+			step = own[at]
+		}
+		none = append(none, step)
+	}
+	switch n := len(sizes); {
+	case n >= 2 && sizes[n-2] > 1:
+		rows = own[n-2]
+	case n >= 3 && sizes[n-3] > 1:
+		rows = own[n-3]
+	}
+	return rows, none
+}
+
+// rowsLaid is for products of f32: the elements of a row follow each other. A
+// result of one column is computed as a row. Where all matrices of A meet one B
+// they are computed as one matrix, whose rows must have one distance: sums
+// depend on how many rows there are.
+func rowsLaid(s *op.Sig, in, out []*shape.Layout) bool {
+	y := s.Results[0].Shape
+	if s.Args[0].DType != dtype.F32 || len(in) > 2 && in[2] != nil && !in[2].IsContiguous() {
+		return false
+	}
+	folds := foldsBatch(s)
+	oneColumn := y.Rank() < 2 || y.Size(y.Rank()-1) == 1 || s.Args[0].Shape.Rank() < 2 || s.Args[1].Shape.Rank() < 2
+	takes := func(l *shape.Layout, rows bool) bool {
+		if l == nil || l.IsContiguous() {
+			return true
+		}
+		last := l.Shape().Rank() - 1
+		return !oneColumn && last > 0 && (l.Shape().Size(last) == 1 || l.Strides()[last] == 1) && (!folds || !rows || evenRows(l))
+	}
+	for i, l := range in {
+		if !takes(l, i != 1) {
+			return false
+		}
+	}
+	return len(out) == 0 || takes(out[0], true)
+}
+
+// foldsBatch reports whether the batches of A become rows.
+func foldsBatch(s *op.Sig) bool {
+	a, b, y := s.Args[0].Shape, s.Args[1].Shape, s.Results[0].Shape
+	if y.Rank() < 3 || a.Rank() != y.Rank() {
+		return false
+	}
+	for i := range y.Rank() - 2 {
+		if at := i + b.Rank() - y.Rank(); a.Size(i) != y.Size(i) || a.Size(i) == 1 || at >= 0 && b.Size(at) != 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// evenRows reports whether the rows of all matrices have one distance.
+func evenRows(l *shape.Layout) bool {
+	sizes, strides := l.Shape().Sizes(), l.Strides()
+	next := 0 // the distance of what the inner axes make up
+	for i := len(sizes) - 2; i >= 0; i-- {
+		if sizes[i] == 1 {
+			continue
+		}
+		if next > 0 && strides[i] != next {
+			return false
+		}
+		next = sizes[i] * strides[i]
+	}
+	return true
 }
 
 func (k *floatGemm) Tile(t *Task, tile int, scratch []byte) {

@@ -9,6 +9,8 @@ var _ = register(map[string]binder{"pad": unpacked(bindPad)})
 
 var _ = needValues(map[string][]int{"pad": {1, 3}})
 
+var _ = registerWalkers(anyLayout, "pad")
+
 var padModes = map[string]move.PadMode{
 	"constant": move.PadConstant, "reflect": move.PadReflect, "edge": move.PadEdge, "wrap": move.PadWrap,
 }
@@ -55,7 +57,7 @@ func (k *padded) Refill(t *Task) error {
 			return err
 		}
 	}
-	k.pad.Prepare(c.In[0].DType.Size(), sizes, begin, end, k.mode)
+	k.pad.Prepare(c.In[0].DType.Size(), sizes, begin, end, k.mode, stridesOf(&c.Out[0]), stridesOf(&c.In[0]))
 	t.Tiles = k.pad.Tiles()
 	return nil
 }

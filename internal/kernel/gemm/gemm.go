@@ -9,7 +9,7 @@ import (
 // or in batches. The fields are the problem; Prepare works out the rest.
 //
 // A is M x K, or K x M if TransA; B is K x N, or N x K if TransB. Batches of A
-// and B may be broadcast, those of C follow each other.
+// and B may be broadcast.
 type Gemm struct {
 	M, N, K        int
 	TransA, TransB bool
@@ -18,6 +18,11 @@ type Gemm struct {
 
 	Batch          []int // sizes of the batch axes, outermost first
 	BatchA, BatchB []int // strides of A and B along them, 0 to broadcast; nil if matrices follow each other
+
+	// Those of C and of the residual, and the distance of the residual's rows;
+	// nil and 0 if they follow each other.
+	BatchC, BatchRes []int
+	LDRes            int
 
 	PackedB     bool // B is what PackB wrote; it has one matrix, broadcast over the batch
 	CompressedB bool // with PackedB: B is what CompressedB.Pack wrote
@@ -103,6 +108,9 @@ func (g *Gemm) defaults() {
 	if g.LDC == 0 {
 		g.LDC = g.N
 	}
+	if g.LDRes == 0 {
+		g.LDRes = g.N
+	}
 	if g.BatchA == nil {
 		g.BatchA = batchStrides(g.Batch, sizeA)
 	}
@@ -129,15 +137,15 @@ func (g *Gemm) foldBatch() {
 	if g.batch <= 1 || g.TransA || g.Bias == BiasRow || g.Bias == BiasFull {
 		return
 	}
-	size := g.M * g.LDA
+	n := g.M
 	for i := len(g.Batch) - 1; i >= 0; i-- {
-		if g.BatchB[i] != 0 || g.BatchA[i] != size {
+		if g.BatchB[i] != 0 || g.BatchA[i] != n*g.LDA || g.BatchC != nil && g.BatchC[i] != n*g.LDC || g.BatchRes != nil && g.BatchRes[i] != n*g.LDRes {
 			return
 		}
-		size *= g.Batch[i]
+		n *= g.Batch[i]
 	}
-	g.M *= g.batch
-	g.Batch, g.BatchA, g.BatchB, g.batch = nil, nil, nil, 1
+	g.M = n
+	g.Batch, g.BatchA, g.BatchB, g.BatchC, g.BatchRes, g.batch = nil, nil, nil, nil, nil, 1
 }
 
 // swapForOneColumn computes a product with a vector on the right as the
@@ -169,7 +177,7 @@ func (g *Gemm) scratch() {
 		switch {
 		case g.TransA:
 			g.packA = g.rowTile * g.block
-		case g.colTile > g.nr:
+		case g.colTile > g.nr && (g.LDA == g.K || g.K%crowdedLD == 0):
 			g.packA = CrowdedFloats(g.rowTile, g.block, g.LDA)
 		}
 		if !g.PackedB || g.CompressedB {
@@ -242,11 +250,11 @@ func (g *Gemm) part(batch, row, col int, scratch []float32, args *Args) {
 	offA, offB := kernel.BatchOffsets(batch, g.Batch, g.BatchA, g.BatchB)
 	a, b = a[offA:], b[offB:]
 	r := Rect{
-		Ld: g.LDC, ResLD: g.LDC, Row: row, Col: col, Width: g.N,
+		Ld: g.LDC, ResLD: g.LDRes, Row: row, Col: col, Width: g.N,
 		Rows: min(g.rowTile, g.M-row), Cols: min(g.colTile, g.N-col),
 	}
-	r.At = (batch*g.M+row)*g.LDC + col
-	r.Res = r.At
+	r.At = batchOffset(batch, g.Batch, g.BatchC, g.M*g.LDC) + row*g.LDC + col
+	r.Res = batchOffset(batch, g.Batch, g.BatchRes, g.M*g.LDRes) + row*g.LDRes + col
 	switch {
 	case g.K == 0:
 		if !g.Begin(g.v, &r, args.C, args.Bias, args.Residual) {
@@ -260,6 +268,16 @@ func (g *Gemm) part(batch, row, col int, scratch []float32, args *Args) {
 	default:
 		g.panelPart(&r, scratch, args, a, b)
 	}
+}
+
+// batchOffset is the place of a matrix among others that follow each other, or
+// lie with strides.
+func batchOffset(batch int, sizes, strides []int, size int) int {
+	if strides == nil {
+		return batch * size
+	}
+	at, _ := kernel.BatchOffsets(batch, sizes, strides, strides)
+	return at
 }
 
 func ZeroRect(r *Rect, c []float32) {

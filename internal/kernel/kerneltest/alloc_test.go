@@ -38,7 +38,7 @@ func tilesAllocateNothing(t *testing.T, v *kernel.Variant) {
 	gather := move.GatherSpec{Outer: 1, Axis: n, Count: n, Inner: 4}
 	gather.Prepare()
 	var pad move.Pad
-	pad.Prepare(4, []int{32, 32}, []int{1, 2}, []int{1, 2}, move.PadReflect)
+	pad.Prepare(4, []int{32, 32}, []int{1, 2}, []int{1, 2}, move.PadReflect, nil, nil)
 	product := gemm.Gemm{M: 30, N: 40, K: 50, TransA: true, Alpha: 2, Beta: 1, Epilogue: gemm.Epilogue{Bias: gemm.BiasCol, Act: gemm.Activation{Op: kernel.Gelu}}}
 	product.Prepare(v)
 	two := func(v int) []int { return []int{v, v} }

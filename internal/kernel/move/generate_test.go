@@ -29,7 +29,7 @@ func pads[W comparable](t *testing.T) {
 			x, constant := kerneltest.Words[W](ref.Size(c.shape), 1), kerneltest.Words[W](1, 200)
 			want := ref.Pad(x, c.shape, c.before, c.after, mode.String(), constant[0])
 			var p move.Pad
-			p.Prepare(kerneltest.SizeOf[W](), c.shape, c.before, c.after, mode)
+			p.Prepare(kerneltest.SizeOf[W](), c.shape, c.before, c.after, mode, nil, nil)
 			s := kerneltest.NewSpace(t)
 			src, dst, k := kerneltest.In(s, "src", x), kerneltest.Out[W](s, "dst", len(want)), kerneltest.In(s, "constant", constant)
 			kerneltest.Backwards(p.Tiles(), func(i int) { p.Tile(i, kerneltest.AsBytes(dst), kerneltest.AsBytes(src), kerneltest.AsBytes(k)) })

@@ -2,6 +2,7 @@ package move
 
 import (
 	"slices"
+	"unsafe"
 
 	"github.com/tenure-go/tenure/internal/kernel"
 )
@@ -21,21 +22,25 @@ var padNames = [numPad]string{"constant", "reflect", "edge", "wrap"}
 
 func (m PadMode) String() string { return padNames[m] }
 
-// Pad surrounds a contiguous tensor by padding, or crops it where a pad is
+// Pad surrounds a tensor by padding, or crops it where a pad is
 // negative. Per axis a table holds the source index of each output index, so
 // that all modes, on any axes, are one copy.
 type Pad struct {
-	elem   int // bytes of the element of the innermost axis kept: trailing axes without padding are part of it
+	elem   int // bytes of the element of the innermost axis kept: trailing axes without padding or gaps are part of it
 	axes   []padAxis
 	outer  int // output rows: all axes but the last
 	inner  []padRun
-	group  int // rows per tile
-	rowLen int // elements of an output row
+	group  int  // rows per tile
+	rowLen int  // elements of an output row
+	even   bool // the elements of a row follow each other, on both sides
+
+	alike  bool // where src lies in dst, it may be a box of it
+	inside int  // where in dst that begins, in bytes
 }
 
 type padAxis struct {
-	from   []int // source index by output index; -1 is the constant
-	stride int   // of src, in elements
+	from     []int // source index by output index; -1 is the constant
+	dst, src int   // strides in bytes
 }
 
 // padRun is a piece of an output row: n elements from source index from on,
@@ -43,24 +48,35 @@ type padAxis struct {
 type padRun struct{ at, from, n, step int }
 
 // Prepare takes the source's shape and, per axis, how many elements to put
-// before and after.
-func (p *Pad) Prepare(elemBytes int, shape, before, after []int, mode PadMode) {
-	*p = Pad{elem: elemBytes, outer: 1, axes: p.axes[:0], inner: p.inner[:0]}
-	rank := len(shape)
-	for rank > 1 && before[rank-1] == 0 && after[rank-1] == 0 {
-		rank--
-		p.elem *= shape[rank]
-	}
-	shape = shape[:rank]
+// before and after, and the strides of both sides in elements, nil for none
+// with gaps.
+func (p *Pad) Prepare(elemBytes int, shape, before, after []int, mode PadMode, dstStride, srcStride []int) {
+	*p = Pad{elem: elemBytes, outer: 1, axes: p.axes[:0], inner: p.inner[:0], alike: mode == PadConstant}
+	var buf [3][kernel.MaxRank]int
+	padded := append(buf[0][:0], shape...)
 	for i, n := range shape {
+		padded[i] = max(0, before[i]+n+after[i])
+	}
+	dstStride, srcStride = orRowMajor(dstStride, buf[1][:], padded), orRowMajor(srcStride, buf[2][:], shape)
+	rank, step := len(shape), 1
+	for rank > 1 && before[rank-1] == 0 && after[rank-1] == 0 && (shape[rank-1] == 1 || dstStride[rank-1] == step && srcStride[rank-1] == step) {
+		rank--
+		step *= shape[rank]
+	}
+	p.elem *= step
+	for i, n := range shape[:rank] {
 		ax := p.nextAxis()
-		ax.from, ax.stride = padTable(ax.from[:0], n, before[i], after[i], mode), kernel.Product(shape[i+1:])
+		ax.from = padTable(ax.from[:0], n, before[i], after[i], mode)
+		ax.dst, ax.src = elemBytes*dstStride[i], elemBytes*srcStride[i]
+		p.inside += before[i] * ax.dst
+		p.alike = p.alike && before[i] >= 0 && after[i] >= 0 && n > 0 && (n == 1 || ax.dst == ax.src)
 	}
 	if rank == 0 {
 		ax := p.nextAxis()
-		ax.from, ax.stride = append(ax.from[:0], 0), 1
+		ax.from, ax.dst, ax.src = append(ax.from[:0], 0), p.elem, p.elem
 	}
 	last := len(p.axes) - 1
+	p.even = p.axes[last].dst == p.elem && p.axes[last].src == p.elem
 	for _, ax := range p.axes[:last] {
 		p.outer *= len(ax.from)
 	}
@@ -152,44 +168,68 @@ func (p *Pad) Tiles() int {
 
 // Tile writes part t. constant is one element of the tensor; it is not looked
 // at in other modes.
+// Where src lies in dst, only what is around it is written.
 func (p *Pad) Tile(t int, dst, src, constant []byte) {
+	there := p.alike && unsafe.SliceData(dst[p.inside:]) == unsafe.SliceData(src)
 	for row := t * p.group; row < min((t+1)*p.group, p.outer); row++ {
-		d := dst[row*p.rowLen*p.elem:][:p.rowLen*p.elem]
-		if at := p.source(row); at >= 0 {
-			p.copyRow(d, src[at*p.elem:], constant)
+		to, from := p.places(row)
+		if p.even {
+			p.copyRow(dst[to:][:p.rowLen*p.elem], src, from, constant, there)
 		} else {
-			fillBytes(d, constant)
+			p.copyApart(dst[to:], src, from, constant, there)
 		}
 	}
 }
 
-// source is the first element of the row of src that goes to an output row; -1
-// if that row is constant.
-func (p *Pad) source(row int) int {
-	at := 0
+// places returns where an output row begins in dst and in src; -1 if it is
+// constant.
+func (p *Pad) places(row int) (to, from int) {
+	constant := false
 	for i := len(p.axes) - 2; i >= 0; i-- {
 		ax := &p.axes[i]
-		f := ax.from[row%len(ax.from)]
+		at := row % len(ax.from)
 		row /= len(ax.from)
-		if f < 0 {
-			return -1
-		}
-		at += f * ax.stride
+		f := ax.from[at]
+		constant = constant || f < 0
+		to, from = to+at*ax.dst, from+f*ax.src
 	}
-	return at
+	if constant {
+		return to, -1
+	}
+	return to, from
 }
 
-func (p *Pad) copyRow(dst, src, constant []byte) {
+func (p *Pad) copyRow(dst, src []byte, from int, constant []byte, there bool) {
+	if from < 0 {
+		fillBytes(dst, constant)
+		return
+	}
 	e := p.elem
 	for _, r := range p.inner {
 		d := dst[r.at*e : (r.at+r.n)*e]
 		switch {
 		case r.from < 0:
 			fillBytes(d, constant)
+		case there:
 		case r.step == 1:
-			copy(d, src[r.from*e:])
+			copy(d, src[from+r.from*e:])
 		default:
-			fillBytes(d, src[r.from*e:(r.from+1)*e])
+			at := from + r.from*e
+			fillBytes(d, src[at:at+e])
+		}
+	}
+}
+
+// copyApart is copyRow for elements with gaps between them.
+func (p *Pad) copyApart(dst, src []byte, from int, constant []byte, there bool) {
+	ax := &p.axes[len(p.axes)-1]
+	for i, f := range ax.from {
+		d := dst[i*ax.dst:][:p.elem]
+		switch {
+		case from < 0 || f < 0:
+			fillBytes(d, constant)
+		case !there:
+			copy(d, src[from+f*ax.src:])
 		}
 	}
 }
