@@ -36,7 +36,8 @@ type checker struct {
 	possible ir.Possibles // of values whose size depends on data
 	sigs     *ir.Signatures
 	stepOf   []int // per call, once it has run
-	starts   []int // of partsOf
+	starts   []int // of partsOf and boxOf
+	parts    []part
 
 	memory contents
 	step   int // that runs; -1 before and after
@@ -95,10 +96,14 @@ type value struct {
 	place place
 	size  int64
 
+	strides []int // of its axes, in elements; nil for contiguous bytes
+
 	// Set when the value is there: what its bytes are. Those of several other
-	// values are in parts, in ascending order and without gaps.
+	// values are in parts, which are all of it; laid are the parts in the place
+	// where that has gaps.
 	content content
-	parts   []interval
+	parts   []piece
+	laid    []piece
 
 	start, end plan.Time
 
@@ -175,7 +180,11 @@ func (c *checker) entries() *Violation {
 		if entry.Name != v.Name || entry.Type != x.typ.String() {
 			return c.fault(Document, x, fmt.Sprintf("%q of type %q as id %d", entry.Name, entry.Type, v.ID), fmt.Sprintf("%q of type %q", v.Name, x.typ))
 		}
-		if fault := c.place(x, Position{entry.Space, entry.Arg, entry.Offset, entry.Size, nil, entry.End}); fault != nil {
+		at := Position{Space: entry.Space, Arg: entry.Arg, Offset: entry.Offset, Size: entry.Size, End: entry.End}
+		for _, n := range entry.Strides {
+			at.Strides = append(at.Strides, int(n))
+		}
+		if fault := c.place(x, at); fault != nil {
 			return fault
 		}
 	}
@@ -193,7 +202,7 @@ func (c *checker) place(x *value, at Position) *Violation {
 	if at.Size != x.size {
 		return c.fault(Document, x, fmt.Sprintf("%q of type %q and %d bytes", x.Name, x.typ, at.Size), fmt.Sprintf("%d bytes", x.size))
 	}
-	x.place = place{space{kind: kindOf(at.Space)}, at.Offset, at.Offset + at.Size}
+	x.place = place{space: space{kind: kindOf(at.Space)}, lo: at.Offset, hi: at.Offset + at.Size}
 	switch {
 	case x.place.kind == nowhere:
 		return c.fault(Place, x, fmt.Sprintf("a place in the space %q", at.Space), "one of those that there are")
@@ -201,6 +210,11 @@ func (c *checker) place(x *value, at Position) *Violation {
 		x.place.arg = at.Arg
 	case at.Arg != 0:
 		return c.fault(Document, x, fmt.Sprintf("arg %d in space %q", at.Arg, at.Space), "0: only inputs and outputs have numbers")
+	}
+	if at.Strides != nil {
+		if fault := c.stride(x, at.Strides); fault != nil {
+			return fault
+		}
 	}
 	if x.unsized {
 		x.freed = at.End
@@ -215,19 +229,19 @@ func (c *checker) place(x *value, at Position) *Violation {
 func (c *checker) places() *Violation {
 	for i, v := range c.program.Body.Params {
 		x := c.of(v)
-		if want := (place{space{input, i}, 0, x.size}); x.place != want {
+		if want := (place{space: space{input, i}, hi: x.size}); !x.place.isSame(want) {
 			return c.fault(Place, x, x.place.String(), want.String())
 		}
-		x.content = content{root: v.ID}
+		c.hold(x, content{root: v.ID}, nil)
 		c.memory.put(x)
 	}
 	for _, v := range c.program.Weights {
 		x := c.of(v)
-		if x.place.kind != weight || x.place.lo != 0 {
+		if x.place.kind != weight || x.place.lo != 0 || x.place.box != nil {
 			return c.fault(Place, x, x.place.String(), fmt.Sprintf("bytes [0,%d) of the weight", x.size))
 		}
 		x.place.arg = v.ID
-		x.content = content{root: v.ID}
+		c.hold(x, content{root: v.ID}, nil)
 	}
 	for _, x := range c.ordered {
 		if v := c.fits(x); v != nil {
@@ -290,16 +304,16 @@ func (c *checker) outputs() *Violation {
 	results := c.program.Body.Results
 	for i, v := range results {
 		x := c.of(v)
-		own := place{space{output, i}, 0, x.extent()}
-		returned := c.donated(x.place) && x.place.lo == 0 && 2*x.size >= c.of(c.program.Body.Params[x.place.arg]).size
-		if x.place != own && !returned {
+		own := place{space: space{output, i}, hi: x.extent()}
+		returned := c.donated(x.place) && x.place.lo == 0 && x.place.box == nil && 2*x.size >= c.of(c.program.Body.Params[x.place.arg]).size
+		if !x.place.isSame(own) && !returned {
 			return c.fault(Output, x, fmt.Sprintf("output %d in %s", i, x.place), fmt.Sprintf("%s, or the first half of a donated input, or more", own))
 		}
-		if bad, actual, found := c.memory.lacks(x.place, x); found {
-			return c.holds(Output, x, bad, actual)
+		if bad, found := c.memory.lacks(x); found {
+			return c.holds(Output, x, bad)
 		}
 		for j, other := range results[:i] {
-			if y := c.of(other); overlap(x.place, y.place) {
+			if y := c.of(other); c.overlap(x.place, y.place) {
 				return c.fault(Output, x, fmt.Sprintf("output %d in bytes of output %d (%s)", i, j, y), "bytes of its own").in(x.place)
 			}
 		}
@@ -314,25 +328,18 @@ func (c *checker) donated(p place) bool {
 }
 
 // holds is the fault of bytes with a wrong content.
-func (c *checker) holds(rule Rule, x *value, bad place, actual content) *Violation {
+func (c *checker) holds(rule Rule, x *value, bad missing) *Violation {
 	got := "nothing"
-	if actual.root != 0 {
-		got = fmt.Sprintf("%s from its byte %d", c.values[actual.root].Value, actual.offset)
+	if bad.got.root != 0 {
+		got = fmt.Sprintf("%s from its byte %d", c.values[bad.got.root].Value, bad.got.offset)
 	}
-	want := x.contentAt(bad.lo - x.place.lo)
-	return c.fault(rule, x, got, fmt.Sprintf("%s from its byte %d", c.values[want.root].Value, want.offset)).in(bad)
+	return c.fault(rule, x, got, fmt.Sprintf("%s from its byte %d", c.values[bad.want.root].Value, bad.want.offset)).in(bad.place)
 }
 
-// contentAt returns the content of byte n of the value.
-func (x *value) contentAt(n int64) content {
-	for _, part := range x.parts {
-		if n < part.hi {
-			return part.content.at(n - part.lo)
-		}
+// overlap reports whether two places may share bytes.
+func (c *checker) overlap(a, b place) bool {
+	if a.space != b.space || max(a.lo, b.lo) >= min(a.hi, b.hi) {
+		return false
 	}
-	return x.content.at(n)
-}
-
-func overlap(a, b place) bool {
-	return a.space == b.space && max(a.lo, b.lo) < min(a.hi, b.hi)
+	return a.box == nil && b.box == nil || c.memory.work.overlap(a, b)
 }

@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/plan"
@@ -38,14 +39,14 @@ func (c *checker) inPlace() *Violation {
 			}
 			list = list[1:]
 		}
-		starts := c.partsOf(k)
-		for i := range starts {
-			if !c.liesInPart(call.Call, starts, i) {
+		parts, _ := c.partsOf(k)
+		for i := range parts {
+			if !parts[i].liesIn() {
 				continue
 			}
-			if len(list) == 0 || list[0].Call != k || list[0].Operand != i || list[0].Kind != plan.AliasPart {
+			if len(list) == 0 || list[0].Call != k || list[0].Operand != parts[i].arg || list[0].Kind != plan.AliasPart {
 				c.step = c.stepOf[k]
-				return c.fault(Claim, c.of(call.Args[i].Value), "no entry in its place in the list of results in place", "one: it lies where it is a part of the result")
+				return c.fault(Claim, parts[i].value, "no entry in its place in the list of results in place", "one: it lies where it is a part of the result")
 			}
 			list = list[1:]
 		}
@@ -70,9 +71,7 @@ func (c *checker) liesInOperand(k, r int) bool {
 		if a.Value == nil {
 			continue
 		}
-		y := c.of(a.Value)
-		kind, offset := aliasOf(sig, i, r)
-		if kind != 0 && (x.size > 0 || kind == op.View) && x.place.space == y.place.space && x.place.lo == y.place.lo+int64(offset) {
+		if kind, at, ok := c.placeInOperand(k, i, r); ok && kind != 0 && (x.size > 0 || kind == op.View) && x.place.isSame(at) {
 			return true
 		}
 	}
@@ -119,11 +118,16 @@ func (c *checker) couldTake(k, operand int) bool {
 		if v == nil {
 			continue
 		}
-		if kind, _ := aliasOf(c.sigs.Of(k), operand, r); kind != 0 && kind != op.View && !overlap(c.of(v).place, y.place) {
+		kind, _ := aliasOf(c.sigs.Of(k), operand, r)
+		if kind == 0 && c.boxOf(k, operand, r) != nil {
+			kind = op.Same // it could lie in a box
+		}
+		if kind != 0 && kind != op.View && !c.overlap(c.of(v).place, y.place) {
 			return true
 		}
 	}
-	return c.partsOf(k) != nil && !c.isPartInPlace(k, operand)
+	parts, _ := c.partsOf(k)
+	return slices.ContainsFunc(parts, func(p part) bool { return p.arg == operand && !p.liesIn() })
 }
 
 // copies proves that each entry of the list of copies, in the program's order,
@@ -169,12 +173,12 @@ func (c *checker) claim(p *plan.InPlace) *Violation {
 	if p.Value != x.Name || p.Of != y.Name || p.Bytes != x.size {
 		return c.fault(Claim, x, fmt.Sprintf("%q in %q, %d bytes", p.Value, p.Of, p.Bytes), fmt.Sprintf("%q in %q, %d bytes", x.Name, y.Name, x.size))
 	}
-	kind, offset := aliasOf(c.sigs.Of(p.Call), p.Operand, p.Result)
+	kind, at, ok := c.placeInOperand(p.Call, p.Operand, p.Result)
 	if plan.AliasKind(kind.String()) != p.Kind {
 		return c.fault(Claim, x, fmt.Sprintf("%s of operand %d (%s)", p.Kind, p.Operand, y), fmt.Sprintf("%s, as the operator has it", kind))
 	}
-	if kind == 0 || x.place.space != y.place.space || x.place.lo != y.place.lo+int64(offset) {
-		return c.fault(Claim, x, fmt.Sprintf("%s in %s", x, x.place), fmt.Sprintf("it %d bytes into %s, in %s", offset, y, y.place))
+	if !ok || !x.place.isSame(at) {
+		return c.fault(Claim, x, fmt.Sprintf("%s in %s", x, x.place), fmt.Sprintf("it %d bytes into %s, in %s", max(0, at.lo-y.place.lo), y, y.place))
 	}
 	return nil
 }

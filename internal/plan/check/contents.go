@@ -1,10 +1,10 @@
 package check
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/tenure-go/tenure/ir"
-	"github.com/tenure-go/tenure/plan"
 )
 
 // content is a run of bytes of a value that is no view: those from the offset
@@ -23,69 +23,21 @@ type interval struct {
 	content
 }
 
-// kind is a [plan.Space] as a number.
-type kind uint8
-
-const (
-	nowhere kind = iota
-	arena
-	input
-	output
-	weight
-	constant
-	own
-)
-
-var spaces = [...]plan.Space{arena: plan.SpaceArena, input: plan.SpaceInput, output: plan.SpaceOutput,
-	weight: plan.SpaceWeight, constant: plan.SpaceConstant, own: plan.SpaceOwn}
-
-// kindOf returns nowhere for a space that does not exist.
-func kindOf(s plan.Space) kind {
-	switch s {
-	case plan.SpaceArena:
-		return arena
-	case plan.SpaceInput:
-		return input
-	case plan.SpaceOutput:
-		return output
-	case plan.SpaceWeight:
-		return weight
-	case plan.SpaceConstant:
-		return constant
-	case plan.SpaceOwn:
-		return own
-	}
-	return nowhere
-}
-
-// space names one buffer.
-type space struct {
-	kind kind
-	arg  int // as in [Bytes]
-}
-
-// place is a range of bytes of one space: [Bytes] that are compared fast.
-type place struct {
-	space
-	lo, hi int64
-}
-
-func (p place) bytes() Bytes { return Bytes{spaces[p.kind], p.arg, p.lo, p.hi} }
-
-// String is that of [Bytes].
-func (p place) String() string { return p.bytes().String() }
-
 // contents are those of the bytes of all spaces: for each space disjoint
-// intervals in order of address. Bytes of no interval hold nothing. Weights
-// have no intervals: each holds itself, because no step may write it.
+// intervals in order of address, and boxes with gaps between their runs, which
+// share no byte with each other or with an interval. Bytes of neither hold
+// nothing. Weights have no contents: each holds itself, because no step may
+// write it.
 type contents struct {
 	inputs, outputs int
 	lists           [][]interval // the arena, inputs, outputs, and own buffers by ID
+	boxes           [][]piece    // of the arena, inputs and outputs, in no order
+	work            *workspace
 }
 
 func newContents(p *ir.Program) contents {
 	inputs, outputs := len(p.Body.Params), len(p.Body.Results)
-	return contents{inputs, outputs, make([][]interval, 1+inputs+outputs+p.NumIDs())}
+	return contents{inputs, outputs, make([][]interval, 1+inputs+outputs+p.NumIDs()), make([][]piece, 1+inputs+outputs), &workspace{}}
 }
 
 // clear makes all bytes but the weights' hold nothing.
@@ -95,19 +47,31 @@ func (m contents) clear() {
 			m.lists[i] = list[:0]
 		}
 	}
+	for i, list := range m.boxes {
+		m.boxes[i] = list[:0]
+	}
+	m.work.reset()
 }
 
-// of returns the contents of the bytes of a space, which is not a weight.
-func (m contents) of(s space) *[]interval {
+// of returns the number of a space, which is not a weight.
+func (m contents) of(s space) int {
 	switch s.kind {
 	case arena:
-		return &m.lists[0]
+		return 0
 	case input:
-		return &m.lists[1+s.arg]
+		return 1 + s.arg
 	case output:
-		return &m.lists[1+m.inputs+s.arg]
+		return 1 + m.inputs + s.arg
 	}
-	return &m.lists[1+m.inputs+m.outputs+s.arg]
+	return 1 + m.inputs + m.outputs + s.arg
+}
+
+// boxesOf returns the boxes of a space: buffers of values' own have none.
+func (m contents) boxesOf(s int) []piece {
+	if s >= len(m.boxes) {
+		return nil
+	}
+	return m.boxes[s]
 }
 
 // from returns the index of the first interval that ends after lo.
@@ -123,98 +87,268 @@ func from(list []interval, lo int64) int {
 	return first
 }
 
-// set makes the bytes p, which are not a weight's, hold what c begins with.
-func (m contents) set(p place, c content) {
-	if p.lo == p.hi {
+// set makes the bytes [lo, hi) of a space hold what c begins with; nothing
+// without a root.
+func (m contents) set(s int, lo, hi int64, c content) {
+	if lo == hi {
 		return
 	}
-	to := m.of(p.space)
-	list := *to
-	first := from(list, p.lo)
+	list := m.lists[s]
+	first := from(list, lo)
 	end := first
-	for end < len(list) && list[end].lo < p.hi {
+	for end < len(list) && list[end].lo < hi {
 		end++
 	}
 	var most [3]interval
 	written := most[:0]
-	if end > first && list[first].lo < p.lo {
+	if end > first && list[first].lo < lo {
 		h := list[first]
-		written = append(written, interval{h.lo, p.lo, h.content})
+		written = append(written, interval{h.lo, lo, h.content})
 	}
-	written = append(written, interval{p.lo, p.hi, c})
-	if end > first && list[end-1].hi > p.hi {
+	if c.root != 0 {
+		written = append(written, interval{lo, hi, c})
+	}
+	if end > first && list[end-1].hi > hi {
 		h := list[end-1]
-		written = append(written, interval{p.hi, h.hi, h.content.at(p.hi - h.lo)})
+		written = append(written, interval{hi, h.hi, h.content.at(hi - h.lo)})
 	}
 	if len(written) == end-first {
 		copy(list[first:], written)
+	} else {
+		m.lists[s] = slices.Replace(list, first, end, written...)
+	}
+	if len(m.boxesOf(s)) > 0 {
+		m.cut(s, &piece{lo: lo, box: box{run: hi - lo}})
+	}
+}
+
+// cut makes the bytes of p hold nothing where boxes hold something, and where
+// intervals do if p has gaps. What has no frame in common with p holds nothing
+// any more.
+func (m contents) cut(s int, p *piece) {
+	hi := p.hi()
+	var left []piece
+	if p.axes != nil {
+		first := from(m.lists[s], p.lo)
+		end := first
+		for ; end < len(m.lists[s]) && m.lists[s][end].lo < hi; end++ {
+			whole := m.lists[s][end].piece()
+			left, _ = m.work.without(left, &whole, p)
+		}
+		m.lists[s] = slices.Delete(m.lists[s], first, end)
+	}
+	kept := m.boxes[s][:0]
+	for i := range m.boxes[s] {
+		b := &m.boxes[s][i]
+		if hi <= b.lo || b.hi() <= p.lo {
+			kept = append(kept, *b)
+			continue
+		}
+		left, _ = m.work.without(left, b, p)
+	}
+	m.boxes[s] = kept
+	for i := range left {
+		m.insert(s, &left[i])
+	}
+}
+
+// mostBoxes is the most boxes of a space: of more, some hold nothing.
+const mostBoxes = 1 << 14
+
+// insert makes the bytes of p, which hold nothing, hold its image.
+func (m contents) insert(s int, p *piece) {
+	if p.axes != nil {
+		if len(m.boxes[s]) < mostBoxes {
+			m.boxes[s] = append(m.boxes[s], *p)
+		}
 		return
 	}
-	*to = slices.Replace(list, first, end, written...)
+	at := from(m.lists[s], p.lo)
+	m.lists[s] = slices.Insert(m.lists[s], at, interval{p.lo, p.lo + p.run, p.content})
 }
+
+// piece returns the interval as a piece.
+func (h interval) piece() piece { return piece{h.lo, h.content, box{run: h.hi - h.lo}} }
 
 // put makes the bytes of a value's place hold it.
 func (m contents) put(x *value) {
-	if x.parts == nil {
-		m.set(x.place, x.content)
+	p := x.place
+	if p.lo == p.hi {
 		return
 	}
-	for _, part := range x.parts {
-		m.set(place{x.place.space, x.place.lo + part.lo, x.place.lo + part.hi}, part.content)
+	s := m.of(p.space)
+	if p.box == nil && x.parts == nil {
+		m.set(s, p.lo, p.hi, x.content)
+		return
+	}
+	if p.box == nil {
+		m.set(s, p.lo, p.hi, content{})
+	} else {
+		m.cut(s, &piece{p.lo, content{}, *p.box})
+	}
+	for i := range x.numLaid() {
+		part := x.laidAt(i)
+		m.insert(s, &part)
 	}
 }
 
-// lacks returns the first bytes of p that do not hold what x begins with, and
-// their content.
-func (m contents) lacks(p place, x *value) (bad place, actual content, found bool) {
-	if x.parts == nil {
-		return m.differ(p, x.content)
-	}
-	for _, part := range x.parts {
-		at := place{p.space, p.lo + part.lo, min(p.hi, p.lo+part.hi)}
-		if at.lo >= at.hi {
-			break
-		}
-		if bad, actual, found := m.differ(at, part.content); found {
-			return bad, actual, true
-		}
-	}
-	return place{}, content{}, false
+// missing are bytes that do not hold what they should: a content without root
+// is nothing.
+type missing struct {
+	place
+	got, want content
 }
 
-// differ returns the first bytes of p that do not hold c, and their content: a
-// content without root is nothing.
-func (m contents) differ(p place, c content) (bad place, actual content, found bool) {
-	if p.kind == weight {
-		actual = content{p.arg, p.lo}
-		return p, actual, actual != c && p.lo < p.hi
+// lacks returns the first bytes of a value's place that do not hold it.
+func (m contents) lacks(x *value) (bad missing, found bool) { return m.lacksFirst(x, x.place) }
+
+// lacksFirst is lacks for a value that lies in p, or for its first bytes. Those
+// are places without gaps if they are not that of the value.
+func (m contents) lacksFirst(x *value, p place) (bad missing, found bool) {
+	if p.box == nil && x.parts == nil {
+		return m.differ(p.space, &piece{p.lo, x.content, box{run: p.hi - p.lo}})
 	}
-	list := *m.of(p.space)
+	if p.isSame(x.place) {
+		for i := range x.numLaid() {
+			part := x.laidAt(i)
+			if bad, found := m.differ(p.space, &part); found {
+				return bad, true
+			}
+		}
+		return missing{}, false
+	}
+	for _, part := range x.parts {
+		part.lo += p.lo
+		if part.hi() > p.hi {
+			if part.lo >= p.hi {
+				continue
+			}
+			end := piece{lo: p.hi, box: box{run: part.hi() - p.hi}}
+			heads, _ := m.work.without(nil, &part, &end)
+			for i := range heads {
+				if bad, found := m.differ(p.space, &heads[i]); found {
+					return bad, true
+				}
+			}
+			continue
+		}
+		if bad, found := m.differ(p.space, &part); found {
+			return bad, true
+		}
+	}
+	return missing{}, false
+}
+
+// differ returns the first bytes of a piece that do not hold its image.
+func (m contents) differ(s space, p *piece) (bad missing, found bool) {
+	if p.axes == nil && p.run == 0 {
+		return missing{}, false
+	}
+	if s.kind == weight {
+		actual := content{s.arg, p.lo}
+		whole := slices.IndexFunc(p.axes, func(a axis) bool { return a.at != a.from }) < 0
+		return p.missing(s, actual), actual != p.content || !whole
+	}
+	n := m.of(s)
+	if p.axes == nil {
+		bad, found := m.differInterval(s, n, p)
+		if !found || len(m.boxesOf(n)) == 0 {
+			return bad, found
+		}
+	}
+	for i := range m.boxes[n] {
+		if m.boxes[n][i].isEqual(p) {
+			return missing{}, false
+		}
+	}
+	return m.differBox(s, n, p)
+}
+
+// missing returns the first run of the piece, as bytes that hold something
+// else.
+func (p *piece) missing(s space, got content) missing {
+	return missing{place{space: s, lo: p.lo, hi: p.lo + p.run}, got, p.content}
+}
+
+// differInterval is differ for a contiguous piece, by the intervals alone.
+func (m contents) differInterval(s space, n int, p *piece) (bad missing, found bool) {
+	list, hi := m.lists[n], p.lo+p.run
 	at := p.lo
-	for i := from(list, p.lo); at < p.hi; i++ {
-		bad = p
-		bad.lo = at
+	for i := from(list, p.lo); at < hi; i++ {
+		want := p.content.at(at - p.lo)
+		bad = missing{place{space: s, lo: at, hi: hi}, content{}, want}
 		if i == len(list) || list[i].lo > at {
 			if i < len(list) {
-				bad.hi = min(p.hi, list[i].lo)
+				bad.hi = min(hi, list[i].lo)
 			}
-			return bad, content{}, true
+			return bad, true
 		}
 		h := list[i]
-		if actual := h.content.at(at - h.lo); actual != c.at(at-p.lo) {
-			bad.hi = min(p.hi, h.hi)
-			return bad, actual, true
+		if actual := h.content.at(at - h.lo); actual != want {
+			bad.hi, bad.got = min(hi, h.hi), actual
+			return bad, true
 		}
 		at = h.hi
 	}
-	return place{}, content{}, false
+	return missing{}, false
+}
+
+// differBox is differ for a piece that boxes or, where it has gaps, intervals
+// may hold in part. Nothing else is in bytes that hold what they should, so
+// that only they are looked for.
+func (m contents) differBox(s space, n int, p *piece) (bad missing, found bool) {
+	left, next := []piece{*p}, []piece(nil)
+	compare := func(held *piece) bool {
+		next = next[:0]
+		for i := range left {
+			want := &left[i]
+			if held.hi() <= want.lo || want.hi() <= held.lo || !m.work.align(want, held) {
+				next = append(next, *want)
+				continue
+			}
+			m.work.common(func(a, b *cell) bool {
+				if want.root != held.root || !m.work.isSame(a, b) {
+					first := m.work.pieceOf(a, want.root)
+					bad, found = first.missing(s, content{held.root, b.from}), true
+				}
+				return !found
+			})
+			if found {
+				return false
+			}
+			for _, c := range m.work.frame.rest() {
+				next = append(next, m.work.pieceOf(&c, want.root))
+			}
+		}
+		left, next = next, left
+		return len(left) > 0
+	}
+	list, hi := m.lists[n], p.hi()
+	for i := from(list, p.lo); i < len(list) && list[i].lo < hi; i++ {
+		if held := list[i].piece(); !compare(&held) {
+			return bad, found
+		}
+	}
+	for i := range m.boxesOf(n) {
+		if !compare(&m.boxes[n][i]) {
+			return bad, found
+		}
+	}
+	first := slices.MinFunc(left, func(a, b piece) int { return cmp.Compare(a.lo, b.lo) })
+	return first.missing(s, content{}), true
 }
 
 func (m contents) clone() contents {
-	out := contents{m.inputs, m.outputs, make([][]interval, len(m.lists))}
+	out := m
+	out.lists, out.boxes = make([][]interval, len(m.lists)), make([][]piece, len(m.boxes))
 	for i, list := range m.lists {
 		if len(list) > 0 {
 			out.lists[i] = slices.Clone(list)
+		}
+	}
+	for i, list := range m.boxes {
+		if len(list) > 0 {
+			out.boxes[i] = slices.Clone(list)
 		}
 	}
 	return out
@@ -224,12 +358,13 @@ func (m contents) clone() contents {
 func (m contents) join(other contents) {
 	for s, a := range m.lists {
 		b := other.lists[s]
-		var both []interval
+		both := m.joinBoxes(other, s)
+		var list []interval
 		for i, j := 0, 0; i < len(a) && j < len(b); {
 			lo, hi := max(a[i].lo, b[j].lo), min(a[i].hi, b[j].hi)
 			if lo < hi {
 				if c := a[i].content.at(lo - a[i].lo); c == b[j].content.at(lo-b[j].lo) {
-					both = append(both, interval{lo, hi, c})
+					list = append(list, interval{lo, hi, c})
 				}
 			}
 			if a[i].hi <= b[j].hi {
@@ -238,6 +373,38 @@ func (m contents) join(other contents) {
 				j++
 			}
 		}
-		m.lists[s] = both
+		m.lists[s] = list
+		if s < len(m.boxes) {
+			m.boxes[s] = nil
+		}
+		for i := range both {
+			m.insert(s, &both[i])
+		}
 	}
+}
+
+// joinBoxes returns what m and other hold in a space, where one of them holds
+// it in a box.
+func (m contents) joinBoxes(other contents, s int) (both []piece) {
+	for i := range m.boxesOf(s) {
+		a := &m.boxes[s][i]
+		for j := range other.boxes[s] {
+			both = m.work.shared(both, a, &other.boxes[s][j])
+		}
+		both = other.sharedIntervals(both, s, a)
+	}
+	for j := range other.boxesOf(s) {
+		both = m.sharedIntervals(both, s, &other.boxes[s][j])
+	}
+	return both
+}
+
+// sharedIntervals returns what intervals of a space hold as p does.
+func (m contents) sharedIntervals(both []piece, s int, p *piece) []piece {
+	list := m.lists[s]
+	for i := from(list, p.lo); i < len(list) && list[i].lo < p.hi(); i++ {
+		h := list[i].piece()
+		both = m.work.shared(both, &h, p)
+	}
+	return both
 }

@@ -10,6 +10,32 @@
 // a view of, so that bytes are told apart by contents and not by names. Steps
 // run in the order of the document.
 //
+// # Boxes
+//
+// A value may lie with strides, with bytes of others between its own: an
+// operand of a concat where it is a part of the result, a slice of an axis, the
+// interior of a padded value. Its place is a box: a first byte, and for each
+// axis a count and a step, in canonical form, so that a place is known by its
+// bytes and not by the shape of what lies there. What bytes hold is a list of
+// pieces: a box of them, and the box of the bytes of a value that they hold. A
+// padded 1x64x112x112 is one piece.
+//
+// Two boxes are compared in a frame: a mixed radix whose units are the steps of
+// both, each a multiple of the next. In it boxes are ranges of digits, and
+// their intersection and difference are boxes again, exactly. Boxes of one
+// contiguous value, boxes of these, and such a value with axes that are merged
+// or split have a frame. Boxes whose steps make none are not compared, and
+// what depends on them is refused, never accepted:
+//
+//   - a write to a box leaves nothing of a piece that has no frame with it and
+//     whose extent, from its first to behind its last byte, meets that of the
+//     box;
+//   - places without a frame overlap where their extents do;
+//   - a read is refused unless pieces that have a frame with the operand's
+//     place hold all of it;
+//   - a result is not put in place where its bytes would be those of parts that
+//     it has no frame with.
+//
 // A [Prover] proves the numbers alone that a run is executed from, a [Layout],
 // by the same simulation: for one program and the types of its values, as often
 // as their sizes change. It prints and hashes nothing. The rest of a document,
@@ -31,11 +57,13 @@
 //     order, the calls of a region follow at once the call that they belong to,
 //     regions one after the other. An operand is computed before it is used.
 //     Impure calls keep the order of the program.
-//  3. [Place]: a value lies within its space, at a multiple of the alignment of
-//     its elements, and its elements need no more alignment than those that the
-//     buffer of an input or output was made for. Inputs and weights lie where
-//     the caller has them. A value in a weight's bytes is a view of that
-//     weight.
+//  3. [Place]: the extent of a value lies within its space, at a multiple of
+//     the alignment of its elements, and its elements need no more alignment
+//     than those that the buffer of an input or output was made for. A value
+//     with strides has elements of whole bytes, in a known number, in row-major
+//     order, and no two of them share bytes; contiguous values have none.
+//     Inputs and weights lie where the caller has them. A value in a weight's
+//     bytes is a view of that weight.
 //  4. [Read]: when a step reads an operand, all bytes of the operand's place
 //     hold that operand, each at its offset. A buffer of a value's own, which
 //     has no size in the document, is not freed before that step ends, nor
@@ -45,10 +73,19 @@
 //     offset and in the way that [op.Sig.AliasOf] allows, or from their
 //     beginning on where [op.Sig.AliasAlone] does. It shares them with
 //     more than one operand only where the rule is [op.Same] for each of them,
-//     and with another result of the call never.
+//     and with another result of the call never. With strides, a result may
+//     lie in the bytes of an operand where both are the same bytes: as
+//     [op.Same], [op.Accumulate] or [op.Update], or as a view of the whole
+//     operand, whatever its shape. A view of a part of such an operand lies in
+//     it only as [op.Sig.BoxOf] says. [op.Permute] and [op.Narrow] are for
+//     contiguous bytes.
+//     A result that is a box of an operand ([op.Alias.OfBoxes]) may lie where
+//     that box is, if all results of the call do.
 //     A result that is put together of its operands ([op.Alias.OfParts]) holds
-//     what they do. Each lies where it is a part of the result, or is copied
-//     there from bytes outside of the parts that are copied.
+//     what they do if one of them lies where it is a part of the result, or if
+//     each is one piece of it and they are all of it. An operand lies there, or
+//     is copied there from bytes outside of those that are written: these are
+//     the parts that are copied, and what is no part.
 //  6. [Write]: weights and inputs that are not donated are never written. A
 //     donated input, and the buffer of an output before its value is written,
 //     are free to hold other values.
@@ -63,7 +100,9 @@
 //     copying one value there spoils no other (a value for a buffer of unknown
 //     size is copied first). A result whose size is known, of a value that is
 //     carried without one, has bytes of its own from the first iteration on.
-//     Other operators that may run a region many times are rejected.
+//     Other operators that may run a region many times are rejected. What
+//     calls with regions take and return has no strides, nor have the results
+//     of their regions.
 //  8. [Output]: at the end every output holds its value, in a buffer of its own
 //     or in the first bytes of a donated input, half of them at least; no two
 //     outputs share bytes.
@@ -74,9 +113,11 @@
 //     overwritten and does not, each copy the result of a call that copies,
 //     with their bytes. All three are in the program's order.
 //
-// A call whose wanted results are all views that lie in their operand's bytes,
-// at the view's offset, computes nothing: it is no write, and a runner may skip
-// it. A view that lies elsewhere is a copy.
+// A call whose wanted results are all views or boxes that lie in their
+// operand's bytes, where they are in it, computes nothing: it is no write, and
+// a runner may skip it. A view that lies elsewhere is a copy. Results of any
+// other call are written in their own bytes alone: not in those between, where
+// they have strides.
 //
 // # What is left to the run
 //
@@ -103,8 +144,8 @@
 //
 // # Figures
 //
-// The arena reaches to the end of the last block of 64 bytes that a value
-// touches. Input, output and weight bytes are sums over the program,
+// The arena reaches to the end of the last block of 64 bytes that the extent of
+// a value touches. Input, output and weight bytes are sums over the program,
 // the latter with what packing adds and unloads; the bytes
 // of an output that lies in a donated input count once. Scratch per thread is
 // the largest scratch of a step, and no step has less than its operator
@@ -121,7 +162,9 @@
 // output or weight lives to the end. The document has to state these lives.
 //
 // The peak is the first moment at which the most bytes, in blocks, live at
-// once, with the values of the arena that live then. The lower bound is that
+// once, with the values of the arena that live then. A value with strides
+// counts with all blocks of its extent, whether or not another value lies in
+// the bytes between its own. The lower bound is that
 // number: where it meets the size of the arena, no other placement of this
 // order and aliasing is smaller.
 //
@@ -150,5 +193,6 @@
 //
 // Check reads the program, the plan and the weights' table, changes none and
 // keeps none. It may run in many goroutines at once, a prover in one. Each step
-// costs a search in what its spaces hold, each branch one pass over all of it.
+// costs a search in what its spaces hold, and a pass over the boxes with gaps
+// in them; each branch costs one pass over all of it.
 package check

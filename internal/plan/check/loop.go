@@ -15,6 +15,9 @@ import (
 func (c *checker) loop(k int, call *ir.Call) *Violation {
 	region, carried := call.Regions[0], max(0, len(call.Args)-ir.LoopArgs)
 	at, first, impure := c.step, c.next, c.impure
+	if fault := c.contiguousAround(call); fault != nil {
+		return fault
+	}
 	if fault := c.loopPlaces(k, call, carried); fault != nil {
 		return fault
 	}
@@ -23,7 +26,7 @@ func (c *checker) loop(k int, call *ir.Call) *Violation {
 	for i, v := range call.Results {
 		if v != nil && c.isFilled(call, i) { // from the first iteration on
 			x := c.of(v)
-			x.content = content{root: v.ID}
+			c.hold(x, content{root: v.ID}, nil)
 			c.memory.put(x)
 		}
 	}
@@ -31,7 +34,7 @@ func (c *checker) loop(k int, call *ir.Call) *Violation {
 	for iteration := range 3 {
 		for _, p := range region.Params {
 			x := c.of(p)
-			x.content = content{root: p.ID}
+			c.hold(x, content{root: p.ID}, nil)
 			c.memory.put(x)
 		}
 		if iteration == 0 {
@@ -58,11 +61,11 @@ func (c *checker) loop(k int, call *ir.Call) *Violation {
 		}
 		x := c.of(v)
 		if c.isFilled(call, i) {
-			if bad, actual, found := c.memory.lacks(x.place, x); found {
-				return c.holds(Branch, x, bad, actual)
+			if bad, found := c.memory.lacks(x); found {
+				return c.holds(Branch, x, bad)
 			}
 		}
-		x.content = content{root: v.ID}
+		c.hold(x, content{root: v.ID}, nil)
 		x.end = plan.Time(2 * c.next)
 		c.memory.put(x)
 	}
@@ -90,12 +93,12 @@ func (c *checker) loopPlaces(k int, call *ir.Call, carried int) *Violation {
 			return fault
 		}
 		for _, y := range own {
-			if overlap(x.place, y.place) {
+			if c.overlap(x.place, y.place) {
 				return c.fault(Alias, x, fmt.Sprintf("bytes that are also those of %s", y), "bytes of its own").in(x.place)
 			}
 		}
 		for i, a := range call.Args {
-			if a.Value != nil && overlap(x.place, c.of(a.Value).place) && (i != from || x.place != c.of(a.Value).place) {
+			if a.Value != nil && c.overlap(x.place, c.of(a.Value).place) && (i != from || !x.place.isSame(c.of(a.Value).place)) {
 				return c.fault(Alias, x, fmt.Sprintf("bytes of operand %d (%s)", i, a.Value), "others, or all of those of its first value, which the loop may overwrite").in(x.place)
 			}
 		}
@@ -119,7 +122,7 @@ func (c *checker) loopPlaces(k int, call *ir.Call, carried int) *Violation {
 		}
 		x := c.of(v)
 		if !x.unsized && !c.isFilled(call, i) {
-			if p := c.of(region.Params[ir.LoopArgs+i]); x.place != p.place {
+			if p := c.of(region.Params[ir.LoopArgs+i]); !x.place.isSame(p.place) {
 				return c.fault(Branch, x, x.place.String(), fmt.Sprintf("the place of %s, %s, in which the loop carries it", p, p.place))
 			}
 			continue
@@ -140,8 +143,8 @@ func (c *checker) carriedOn(call *ir.Call, carried int) *Violation {
 		if y.content.root == 0 {
 			return c.fault(Order, y, "a result of the region before the step that computes it", "it computed")
 		}
-		if bad, actual, found := c.memory.lacks(y.place, y); found {
-			return c.holds(Branch, y, bad, actual)
+		if bad, found := c.memory.lacks(y); found {
+			return c.holds(Branch, y, bad)
 		}
 		if fault := c.isFreed(Branch, y); fault != nil {
 			return fault
@@ -154,7 +157,7 @@ func (c *checker) carriedOn(call *ir.Call, carried int) *Violation {
 			if x.unsized {
 				continue // its buffer is shared, not copied
 			}
-			if overlap(x.place, y.place) && (j != i-1 || x.place != y.place) {
+			if c.overlap(x.place, y.place) && (j != i-1 || !x.place.isSame(y.place)) {
 				return c.fault(Alias, y, fmt.Sprintf("bytes in which the loop carries %s", x), "others, or all of those in which it is carried itself").in(y.place)
 			}
 		}

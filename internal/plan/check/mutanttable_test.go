@@ -97,7 +97,7 @@ var mutantTable = []mutant{
   %c = concat(%a, %b) {axis = 0}
   return %c
 }`, choose: shareNothing, change: func(d *draft) { d.at("a").Offset, d.at("b").Offset = 0, 128 }},
-	{name: "parts in each other's places", in: parts, choose: shareNothing, change: func(d *draft) { d.move("a", "c", 128); d.move("b", "c", 0) }, rule: check.Alias, text: "for a part that is copied"},
+	{name: "parts in each other's places", in: parts, choose: shareNothing, change: func(d *draft) { d.move("a", "c", 128); d.move("b", "c", 0) }, rule: check.Alias, text: "for a part that is written"},
 	{name: "a part between two parts' places", in: parts, choose: shareNothing, change: func(d *draft) { d.move("a", "c", 64) }, rule: check.Alias, text: "operand 0 (%a"},
 	{name: "a part computed over another one", in: parts, change: func(d *draft) { d.move("b", "a", 64) }, rule: check.Read, text: "%a"},
 	{name: "a part that is read after its result is overwritten", in: parts, change: func(d *draft) { d.move("e", "c", 0) }, rule: check.Read, text: "got %e"},

@@ -86,8 +86,8 @@ func (c *checker) read(call *ir.Call) *Violation {
 		if x.content.root == 0 {
 			return c.fault(Order, x, fmt.Sprintf("operand %d before the step that computes it", i), "it computed")
 		}
-		if bad, actual, found := c.memory.lacks(x.place, x); found {
-			return c.holds(Read, x, bad, actual)
+		if bad, found := c.memory.lacks(x); found {
+			return c.holds(Read, x, bad)
 		}
 		if fault := c.isFreed(Read, x); fault != nil {
 			return fault
@@ -98,27 +98,21 @@ func (c *checker) read(call *ir.Call) *Violation {
 
 // compute runs a call without regions.
 func (c *checker) compute(k int, call *ir.Call) *Violation {
-	if starts := c.assembled(k, call); starts != nil {
-		return c.assemble(call, starts)
+	if call.Op.Alias.HasParts() {
+		if followed, fault := c.assemble(k, call); followed {
+			return fault
+		}
 	}
 	inPlace := true // all results are views in their operand's bytes
 	for r, v := range call.Results {
 		if v == nil {
 			continue
 		}
-		x := c.of(v)
-		of, offset, fault := c.viewed(k, call, r)
+		lies, fault := c.viewed(k, call, r)
 		if fault != nil {
 			return fault
 		}
-		x.content, x.parts = content{root: v.ID}, nil
-		if of != nil {
-			x.content, x.parts = of.view(offset, x.size)
-		}
-		if fault := c.placeInWeight(x); fault != nil {
-			return fault
-		}
-		inPlace = inPlace && of != nil && x.place.space == of.place.space && x.place.lo == of.place.lo+offset
+		inPlace = inPlace && lies
 	}
 	if inPlace {
 		return nil
@@ -142,28 +136,122 @@ func (c *checker) compute(k int, call *ir.Call) *Violation {
 	return nil
 }
 
-// viewed returns the operand that result r is a view of, nil for none, and
-// where the result starts in it.
-func (c *checker) viewed(k int, call *ir.Call, r int) (of *value, offset int64, fault *Violation) {
-	if !c.sigs.Of(k).IsStatic() {
-		return nil, 0, nil // the run decides, over buffers that no other value is planned in
+// viewed finds what result r holds: what an operand does that it is a view of,
+// or a box of which it lies in; otherwise itself. It reports whether the result
+// lies in the operand's bytes, so that nothing has to be written.
+func (c *checker) viewed(k int, call *ir.Call, r int) (lies bool, fault *Violation) {
+	x, sig := c.of(call.Results[r]), c.sigs.Of(k)
+	if !sig.IsStatic() { // the run decides, over buffers that no other value is planned in
+		c.hold(x, content{root: x.ID}, nil)
+		return false, c.placeInWeight(x)
 	}
 	for i, a := range call.Args {
 		if a.Value == nil {
 			continue
 		}
-		kind, offset := c.sigs.Of(k).AliasOf(i, r)
+		kind, offset := sig.AliasOf(i, r)
 		if kind != op.View {
 			continue
 		}
-		of, x := c.of(a.Value), c.of(call.Results[r])
+		of := c.of(a.Value)
 		if offset < 0 || int64(offset) > of.size || x.size > of.size-int64(offset) {
-			return nil, 0, c.fault(Alias, x, fmt.Sprintf("a view of bytes [%d,%d) of operand %d", offset, int64(offset)+x.size, i),
+			return false, c.fault(Alias, x, fmt.Sprintf("a view of bytes [%d,%d) of operand %d", offset, int64(offset)+x.size, i),
 				fmt.Sprintf("bytes within its %d", of.size))
 		}
-		return of, int64(offset), nil
+		return c.hasContent(x, of, &piece{lo: int64(offset), box: box{run: x.size}}, k, i, r)
 	}
-	return nil, 0, nil
+	if of, at := c.boxed(k, call, r); of >= 0 {
+		y := c.of(call.Args[of].Value)
+		b := c.boxIn(y, false, at, x.typ.Shape.Sizes())
+		return c.hasContent(x, y, &b, k, of, r)
+	}
+	c.hold(x, content{root: x.ID}, nil)
+	return false, c.placeInWeight(x)
+}
+
+// hasContent makes result r of call k, x, hold what operand i, of, does in a
+// box of its bytes. A result that does not lie there may hold itself.
+func (c *checker) hasContent(x, of *value, b *piece, k, i, r int) (lies bool, fault *Violation) {
+	content, parts, known := c.contentIn(of, b)
+	if known = known && c.hold(x, content, parts); !known {
+		content.root = x.ID
+		c.hold(x, content.at(-content.offset), nil)
+	}
+	if fault := c.placeInWeight(x); fault != nil {
+		return false, fault
+	}
+	_, at, ok := c.placeInOperand(k, i, r)
+	lies = ok && x.place.isSame(at)
+	if lies && !known {
+		return false, c.fault(Alias, x, fmt.Sprintf("a box of operand %d (%s)", i, of), "one that has a frame in common with the operand's parts").in(x.place)
+	}
+	return lies, nil
+}
+
+// boxed returns the operand in a box of whose bytes result r lies, and the
+// index in it of the result's first element; -1 if there is none. The next call
+// overwrites the list.
+func (c *checker) boxed(k int, call *ir.Call, r int) (arg int, at []int) {
+	x := c.of(call.Results[r])
+	if !call.Op.Alias.HasBoxes() || x.size == 0 {
+		return -1, nil
+	}
+	for i, a := range call.Args {
+		if a.Value == nil {
+			continue
+		}
+		y := c.of(a.Value)
+		if y.place.kind != x.place.kind || x.place.lo < y.place.lo || y.place.hi < x.place.hi {
+			continue
+		}
+		if at := c.boxOf(k, i, r); at != nil {
+			place, of := x.place, c.placeIn(y, at, x.typ.Shape.Sizes())
+			if place.kind == weight {
+				place.arg = of.arg // it is not known yet
+			}
+			if place.isSame(of) {
+				return i, at
+			}
+		}
+	}
+	return -1, nil
+}
+
+// boxOf returns the index in operand i of the first element of result r, if the
+// result is a box of the operand; else nil. The next call overwrites the list.
+func (c *checker) boxOf(k, i, r int) []int {
+	call := c.index.Calls[k]
+	x, y := c.of(call.Results[r]), c.of(call.Args[i].Value)
+	if !call.Op.Alias.HasBoxes() || x.size == 0 || x.unsized || y.unsized {
+		return nil
+	}
+	c.starts = slices.Grow(c.starts[:0], op.MaxRank)
+	at := c.starts[:x.typ.Shape.Rank()]
+	if c.sigs.Of(k).BoxOf(r, at) != i || !x.isBoxOf(y, at) {
+		return nil
+	}
+	return at
+}
+
+// placeInOperand returns the place of result r of call k if it lies in the
+// bytes of operand i, and how; it is false where it may not.
+func (c *checker) placeInOperand(k, i, r int) (kind op.AliasKind, at place, ok bool) {
+	call := c.index.Calls[k]
+	x, y := c.of(call.Results[r]), c.of(call.Args[i].Value)
+	kind, offset := aliasOf(c.sigs.Of(k), i, r)
+	switch {
+	case (kind == op.View || kind == op.Permute || kind == op.Narrow) && y.place.box == nil:
+		lo := y.place.lo + int64(offset)
+		return kind, place{space: y.place.space, lo: lo, hi: lo + x.size}, true
+	case kind == op.Same, kind == op.Accumulate, kind == op.Update, kind == op.View && offset == 0 && x.size == y.size:
+		return kind, y.place, true
+	case kind == op.Permute, kind == op.Narrow:
+		return kind, place{}, false // alone in the order of its bytes
+	}
+	if box := c.boxOf(k, i, r); box != nil {
+		return op.View, c.placeIn(y, box, x.typ.Shape.Sizes()), true
+	}
+	return kind, place{}, false
 }
 
 // placeInWeight proves that a result that is planned in a weight's bytes is a
@@ -207,24 +295,26 @@ func aliasOf(s *op.Sig, arg, result int) (kind op.AliasKind, offset int) {
 func (c *checker) alias(k int, call *ir.Call, r int) *Violation {
 	x := c.of(call.Results[r])
 	for _, v := range call.Results[:r] {
-		if v != nil && overlap(x.place, c.of(v).place) {
+		if v != nil && c.overlap(x.place, c.of(v).place) {
 			return c.fault(Alias, x, fmt.Sprintf("bytes that are also those of result %s", v), "bytes of its own").in(x.place)
 		}
 	}
 	var shared *value // the first operand in these bytes
 	var sharedKind op.AliasKind
 	for i, a := range call.Args {
-		if a.Value == nil || !overlap(x.place, c.of(a.Value).place) {
+		if a.Value == nil || !c.overlap(x.place, c.of(a.Value).place) {
 			continue
 		}
 		y := c.of(a.Value)
-		kind, offset := aliasOf(c.sigs.Of(k), i, r)
+		kind, _ := aliasOf(c.sigs.Of(k), i, r)
 		if kind == 0 || !c.sigs.Of(k).IsStatic() {
 			return c.fault(Alias, x, fmt.Sprintf("bytes of operand %d (%s, %s)", i, y, y.place), "none: the operator may not overwrite that operand").in(x.place)
 		}
-		if want := y.place.lo + int64(offset); x.place.lo != want {
+		if _, at, ok := c.placeInOperand(k, i, r); !ok {
+			return c.fault(Alias, x, fmt.Sprintf("bytes of operand %d (%s, %s)", i, y, y.place), fmt.Sprintf("none: the operator allows %s only of contiguous bytes", kind)).in(x.place)
+		} else if !x.place.isSame(at) {
 			return c.fault(Alias, x, fmt.Sprintf("bytes of operand %d (%s, %s) from %d on", i, y, y.place, x.place.lo),
-				fmt.Sprintf("them from %d on: the operator allows %s", want, kind)).in(x.place)
+				fmt.Sprintf("them from %d on%s: the operator allows %s", at.lo, asStrided(x.place, at), kind)).in(x.place)
 		}
 		if shared != nil && (kind != op.Same || sharedKind != op.Same) {
 			return c.fault(Alias, x, fmt.Sprintf("bytes of the operands %s (%s) and %s (%s)", shared, sharedKind, y, kind),
@@ -235,12 +325,23 @@ func (c *checker) alias(k int, call *ir.Call, r int) *Violation {
 	return nil
 }
 
+// asStrided says that a place has other strides than it should, if it has any.
+func asStrided(got, want place) string {
+	if got.box == nil && want.box == nil {
+		return ""
+	}
+	return fmt.Sprintf(", in runs %s", want.runs())
+}
+
 // branch runs a call of which one region is chosen at run time: rule 7.
 func (c *checker) branch(call *ir.Call) *Violation {
 	if !call.Op.Branch || len(call.Regions) != 2 || len(call.Regions[0].Params)+len(call.Regions[1].Params) > 0 {
 		return c.fault(Branch, nil, "an operator with regions that may run many times", "one that runs one of two regions once")
 	}
 	at, entry := c.step, c.memory
+	if fault := c.contiguousAround(call); fault != nil {
+		return fault
+	}
 	var joined contents
 	for i, region := range call.Regions {
 		c.memory = entry.clone()
@@ -264,11 +365,11 @@ func (c *checker) branch(call *ir.Call) *Violation {
 		}
 		x := c.of(v)
 		for _, other := range call.Results[:r] {
-			if other != nil && overlap(x.place, c.of(other).place) {
+			if other != nil && c.overlap(x.place, c.of(other).place) {
 				return c.fault(Alias, x, fmt.Sprintf("bytes that are also those of result %s", other), "bytes of its own").in(x.place)
 			}
 		}
-		x.content = content{root: v.ID}
+		c.hold(x, content{root: v.ID}, nil)
 		x.end = plan.Time(2 * c.next) // it is there when the branches end, whether or not it is read then
 		c.memory.put(x)
 	}
@@ -288,19 +389,18 @@ func (c *checker) branchResults(call *ir.Call, region *ir.Block) *Violation {
 		}
 		if x.unsized || x.place.kind == output && !x.typ.IsStatic() {
 			// The run moves or copies it there.
-			if bad, actual, found := c.memory.lacks(y.place, y); found {
-				return c.holds(Branch, y, bad, actual)
+			if bad, found := c.memory.lacks(y); found {
+				return c.holds(Branch, y, bad)
 			}
 			if fault := c.isFreed(Branch, y); fault != nil {
 				return fault
 			}
 			continue
 		}
-		left := *y
-		left.place = x.place
-		left.place.hi = min(x.place.hi, x.place.lo+y.extent()) // the other region may return more
-		if bad, actual, found := c.memory.lacks(left.place, y); found {
-			return c.holds(Branch, &left, bad, actual)
+		left := x.place
+		left.hi = min(x.place.hi, x.place.lo+y.extent()) // the other region may return more
+		if bad, found := c.memory.lacksFirst(y, left); found {
+			return c.holds(Branch, y, bad)
 		}
 	}
 	return nil

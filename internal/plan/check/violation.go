@@ -43,10 +43,15 @@ type Bytes struct {
 	Space  plan.Space
 	Arg    int // number of the input or output for those spaces, ID of the weight or value for weights and own buffers
 	Lo, Hi int64
+	Gaps   bool // bytes of others lie between them
 }
 
 // String names the range and the space, as in "bytes [0,64) of the arena".
 func (b Bytes) String() string {
+	if b.Gaps {
+		b.Gaps = false
+		return "a box in " + b.String()
+	}
 	switch b.Space {
 	case plan.SpaceInput, plan.SpaceOutput:
 		return fmt.Sprintf("bytes [%d,%d) of %s %d", b.Lo, b.Hi, b.Space, b.Arg)
