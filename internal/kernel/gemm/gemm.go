@@ -151,13 +151,13 @@ func (g *Gemm) foldBatch() {
 // swapForOneColumn computes a product with a vector on the right as the
 // transposed one with a vector on the left, which has a fast path.
 func (g *Gemm) swapForOneColumn() {
-	if g.N != 1 || g.M == 1 || g.PackedB || g.LDC != 1 || !g.TransB && g.LDB != 1 {
+	if g.N != 1 || g.M == 1 || g.PackedB || g.LDC != 1 || g.LDRes != 1 || !g.TransB && g.LDB != 1 {
 		return
 	}
 	g.swapped = true
 	g.M, g.N = 1, g.M
 	g.TransA, g.TransB = false, !g.TransA
-	g.LDA, g.LDB, g.LDC = g.K, g.LDA, g.N
+	g.LDA, g.LDB, g.LDC, g.LDRes = g.K, g.LDA, g.N, g.N
 	g.BatchA, g.BatchB = g.BatchB, g.BatchA
 	switch g.Bias {
 	case BiasRow:
