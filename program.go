@@ -15,9 +15,10 @@ import (
 // LoadProgram makes a model of a program that was built with [ir.NewBuilder] or
 // read by [ir.Parse], with operators of the caller where it has them. The
 // model's inputs are the program's parameters, its outputs the program's
-// results. The program is not changed. The bytes of table, which may be nil
-// for a program without weights, must stay unchanged while the model is open.
-// A program that [ir.Verify] refuses, or a weight without bytes, is an error.
+// results. The program is not changed. The bytes of table, which may be nil for
+// a program without weights, must stay unchanged while the model is open. A
+// program that writes values is made pure by [ir.Functionalize] first. One that
+// this or [ir.Verify] refuses, or a weight without bytes, is an error.
 func LoadProgram(p *ir.Program, table ir.Weights, opts ...Option) (*Model, error) {
 	o, err := collect(opts)
 	if err != nil {
@@ -26,11 +27,15 @@ func LoadProgram(p *ir.Program, table ir.Weights, opts ...Option) (*Model, error
 	if p == nil {
 		return nil, errors.New("load: got no program, want one")
 	}
-	if err := ir.Verify(p); err != nil {
+	pure, err := ir.Functionalize(p, ir.Known(table))
+	if err == nil {
+		err = ir.Verify(pure)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("load: %w", err)
 	}
 	reading := o.reading()
-	p = p.Clone()
+	p = pure.Clone()
 	if o.outputs != nil {
 		if err := chooseResults(p, o.outputs); err != nil {
 			return nil, fmt.Errorf("load: %w", loadError(err))

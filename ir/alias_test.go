@@ -107,7 +107,7 @@ func TestExtentsAreBounded(t *testing.T) {
 		t.Error("what may lie anywhere must overlap with all else, and a fresh value with nothing")
 	}
 	last.Def.Args[0].Donate = true
-	const want = "V13: %103 = neg(donate %102) donates %102, which may lie in the bytes of more values than are followed"
+	const want = "V13: %103 = neg(donate %102) donates %102, which may lie in the bytes of more values than are followed; drop the mark \"donate\", or donate a copy"
 	if err := ir.Verify(p); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

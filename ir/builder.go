@@ -29,6 +29,10 @@ func (o Operand) operand() Operand { return o }
 // Donate returns the operand that gives up the value to the call that takes it.
 func Donate(v *Value) Operand { return Operand{Value: v, Donate: true} }
 
+// View returns the operand of a call whose results are views of the value: what
+// is written into one changes the others. See [Functionalize].
+func View(v *Value) Operand { return Operand{Value: v, View: true} }
+
 // NewBuilder returns a builder of a program with the operators of r.
 func NewBuilder(name string, r *op.Registry) *Builder {
 	body := &Block{}
@@ -164,6 +168,15 @@ func (b *Builder) call(results int, name string, attrs op.Attrs, args []Arg, reg
 	return out
 }
 
+// Write applies the operator of that name, and its only result replaces the
+// elements of a value. See [Functionalize].
+func (b *Builder) Write(into *Value, name string, attrs op.Attrs, args ...Arg) {
+	out := b.call(1, name, attrs, args, nil)
+	if b.err == nil {
+		out[0].Def.Writes = []*Value{into}
+	}
+}
+
 // Node names the node of the model file that the following calls come from.
 func (b *Builder) Node(name string) { b.node = name }
 
@@ -195,12 +208,17 @@ func (b *Builder) Drop(v *Value) {
 func (b *Builder) Return(results ...*Value) { b.prog.Body.Results = results }
 
 // Build returns the program. It fails with the first error of the builder, or
-// with all that [Verify] finds. The builder must not be used after it.
+// with all that [Verify] finds, for a program that writes values with all that
+// [Functionalize] finds. The builder must not be used after it.
 func (b *Builder) Build() (*Program, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
-	if err := Verify(b.prog); err != nil {
+	pure, err := Functionalize(b.prog, nil)
+	if err == nil {
+		err = Verify(pure)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("ir: @%s: %w", quoteName(b.prog.Name), err)
 	}
 	return b.prog, nil

@@ -67,6 +67,9 @@ func (c cloner) call(call *Call) *Call {
 		out.Regions[i] = c.block(r)
 	}
 	out.Results = c.values(call.Results)
+	if call.Writes != nil {
+		out.Writes = c.values(call.Writes)
+	}
 	for _, v := range out.Results {
 		if v != nil {
 			v.Def = &out

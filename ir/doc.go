@@ -16,9 +16,10 @@
 //
 // [NewBuilder] builds a program in Go, [Parse] reads one from text,
 // [Program.String] writes it. [Infer] runs the shape rules again after types
-// have changed, [AliasesOf] says which values may share bytes, [Verify] checks
-// the numbered invariants of a program at the head of verify.go, and an
-// [Interpreter] runs it as a reference, without optimisations.
+// have changed, [Functionalize] makes a program pure that writes values,
+// [AliasesOf] says which values may share bytes, [Verify] checks the numbered
+// invariants of a program at the head of verify.go, and an [Interpreter] runs
+// it as a reference, without optimisations.
 //
 // # The text form
 //
@@ -30,8 +31,8 @@
 //	body    = { call } "return" [ value { "," value } ] .
 //	call    = [ result { "," result } "=" ] op
 //	          "(" [ operand { "," operand } ] ")" { region } [ attrs ] [ string ] .
-//	result  = "%" name [ ":" type ] | "_" .
-//	operand = [ "donate" ] value | "_" .
+//	result  = "%" name [ ":" type ] | "write" value | "_" .
+//	operand = [ "donate" ] [ "view" ] value | "_" .
 //	value   = "%" name | "@" name .
 //	region  = [ "(" param { "," param } ")" ] "{" body "}" .
 //	attrs   = "{" attr { "," attr } "}" .
@@ -66,6 +67,26 @@
 //	  %next: f32[16,8] = put(donate %cache, %k) {offset = 3}
 //	  return %next
 //	}
+//
+// # Statements that write values
+//
+// A text may also say what is written where, for [Functionalize] to make a pure
+// program of it. A result "write %x" replaces the elements of %x. The results
+// of a call with an operand "view %x" are views of %x: what is written into one
+// changes the others. Without the mark a result has elements of its own, of
+// every operator. add_(%x, %y) is short for write %x = add(%x, %y): the name of
+// an operator and "_", which writes the first operand that its result may
+// overwrite by its alias rules. [Builder.Write] and [View] are the same in Go.
+//
+//	func @step(donate %x: f32[4,8], %row: f32[1,8]) {
+//	  weight @sizes: i64[2]
+//	  %first, %rest = split(view %x, @sizes)
+//	  write %first = copy(%row)
+//	  mul_(%rest, %rest)
+//	  return %x                      // with all that was written
+//	}
+//
+// [Verify] refuses such a program (V20); tenure.LoadProgram makes it pure.
 //
 // The printer writes the same text for the same program on every run, and
 // prints malformed programs too, with "??" for missing parts. Printed text that

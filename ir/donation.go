@@ -11,16 +11,42 @@ import (
 type Violation struct {
 	Invariant int
 	Err       error
+	Line      int    // of the call in the text that it was parsed from; 0 if there is none
+	Fix       string // what to change; "" where the fault says what is wanted
 }
 
-// Error returns "V7: " and the fault.
-func (v *Violation) Error() string { return fmt.Sprintf("V%d: %v", v.Invariant, v.Err) }
+// fixes says what to change in a program that breaks an invariant, where the
+// fault does not say what is wanted.
+var fixes = map[int]string{
+	12: `drop the mark "donate", or donate a copy`,
+	13: `drop the mark "donate", or donate a copy`,
+	14: `move that use before the call, or drop the mark "donate"`,
+	15: `move that use before the call, or drop the mark "donate"`,
+	16: `pass it as loop state, or drop the mark "donate"`,
+	17: `drop the mark "donate"`,
+	18: `drop the mark "donate", or pass a copy as the other operand`,
+	19: `declare the aliases of the operator, or drop the mark "donate"`,
+}
+
+// Error returns "V7: " and the fault, and, where they are known, the line after
+// the number, and what to change after the fault.
+func (v *Violation) Error() string {
+	text := fmt.Sprintf("V%d", v.Invariant)
+	if v.Line > 0 {
+		text += fmt.Sprintf(", line %d", v.Line)
+	}
+	text += ": " + v.Err.Error()
+	if v.Fix != "" {
+		text += "; " + v.Fix
+	}
+	return text
+}
 
 // Unwrap returns the fault.
 func (v *Violation) Unwrap() error { return v.Err }
 
 func violation(invariant int, format string, args ...any) *Violation {
-	return &Violation{invariant, fmt.Errorf(format, args...)}
+	return &Violation{Invariant: invariant, Err: fmt.Errorf(format, args...), Fix: fixes[invariant]}
 }
 
 // Donations marks operands as donated where [Verify] allows it, with the same
@@ -93,7 +119,11 @@ func (a *Aliases) owned(c *Call, v *Value) (found []*Violation) {
 		case root.Kind == Weight:
 			found = append(found, violation(12, "%s donates %s%s: weights are never donated", c, v, in))
 		case root.Kind == Param && !root.Donated && !a.order.isCarried(root):
-			found = append(found, violation(13, "%s donates %s%s: the parameter is not donated", c, v, in))
+			x := violation(13, "%s donates %s%s: the parameter is not donated", c, v, in)
+			if a.order.home[root] == a.order.steps[0].block {
+				x.Fix = `mark the parameter of the program with "donate" too, or drop the mark here`
+			}
+			found = append(found, x)
 		case loop != nil && !a.order.within(root, loop):
 			found = append(found, violation(16, "%s donates %s%s: it is defined outside of a region that may run again", c, v, in))
 		}

@@ -53,7 +53,7 @@ func Example() {
 	//   return %3
 	// }
 	// [4 8 12] <nil>
-	// V15: %3 = acme.double(donate %2) donates %2, which is used after it by the return of its block
+	// V15: %3 = acme.double(donate %2) donates %2, which is used after it by the return of its block; move that use before the call, or drop the mark "donate"
 }
 
 func ExampleParse() {

@@ -43,6 +43,9 @@ const poison = 0xDB
 // Inputs are contiguous and are not written, donated or not. The types of the
 // program may be symbolic; each call's are inferred from the actual operands.
 func (in *Interpreter) Run(p *Program, inputs ...op.Arg) ([]op.Arg, error) {
+	if !p.IsPure() {
+		return nil, fmt.Errorf("ir: @%s: %w", quoteName(p.Name), violation(20, "the program writes values: Functionalize makes it pure"))
+	}
 	types := make([]op.Type, len(inputs))
 	for i, x := range inputs {
 		types[i] = x.Type

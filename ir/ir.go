@@ -58,6 +58,10 @@ type Operand struct {
 	// Donate gives up the value: the call is its last use, and the result
 	// that the operator's alias rules name may lie in its bytes.
 	Donate bool
+
+	// View makes the results views of the value: what is written into one
+	// changes the others. It is for programs that [Functionalize] makes pure.
+	View bool
 }
 
 // Call applies an operator to operands.
@@ -68,6 +72,12 @@ type Call struct {
 	Results []*Value // a nil entry is an optional result that is not wanted
 	Regions []*Block
 	Node    string // where it comes from: the name of the node in the model file
+	Line    int    // where it comes from: the line of the text, from 1; 0 if it was not parsed
+
+	// Writes, which may be nil, has an entry per result: the value whose
+	// elements the result replaces, nil for none. It is for programs that
+	// [Functionalize] makes pure.
+	Writes []*Value
 }
 
 // Sig returns the call as the operator table sees it. known returns the bytes

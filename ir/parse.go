@@ -2,6 +2,7 @@ package ir
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/tenure-go/tenure/op"
 )
@@ -18,7 +19,22 @@ func Parse(text string, r *op.Registry) (*Program, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
+	p.nameVersions()
 	return p.prog, nil
+}
+
+// nameVersions names the results that are written into values, which have no
+// name in the text.
+func (p *parser) nameVersions() {
+	count := map[*Value]int{}
+	for _, v := range p.versions {
+		name := ""
+		for taken := true; taken; _, taken = p.names[name] {
+			count[v.of]++
+			name = fmt.Sprintf("%s.%d", v.of.Name, count[v.of])
+		}
+		p.names[name], v.result.Name = &named{value: v.result}, name
+	}
 }
 
 type parser struct {
@@ -28,7 +44,22 @@ type parser struct {
 	names map[string]*named
 	given []*named // the same in the order of the text
 	depth int
+
+	versions []version // of values that are written
+
+	counted, line int // line breaks before the offset counted
 }
+
+// lineOf returns the number of the line of an offset; offsets must not
+// decrease.
+func (p *parser) lineOf(at int) int {
+	p.line += strings.Count(p.text[p.counted:at], "\n")
+	p.counted = at
+	return 1 + p.line
+}
+
+// version is a result that replaces the elements of a value.
+type version struct{ result, of *Value }
 
 // named is a value and whether the block that defines it is still open.
 type named struct {
@@ -134,17 +165,23 @@ type resultText struct {
 	at       int
 	name     string
 	unwanted bool
+	writes   *Value  // replaces the elements of this value
 	typ      op.Type // zero when left out
 }
 
 func (p *parser) call(b *Block) {
+	start := p.pos()
 	results := p.results()
 	at := p.pos()
 	name := p.word("an operator")
 	if p.err != nil {
 		return
 	}
-	c := &Call{Op: p.reg.Lookup(name), Results: make([]*Value, len(results))}
+	c := &Call{Op: p.reg.Lookup(name), Line: p.lineOf(start)}
+	overwrites := -1 // the operand that a statement such as add_(%x, %y) writes
+	if c.Op == nil && results == nil {
+		c.Op, overwrites = inPlaceForm(p.reg, name)
+	}
 	if c.Op == nil {
 		p.fail(at, "operator %q is not in the table: %w", name, op.ErrUnsupported)
 		return
@@ -168,12 +205,14 @@ func (p *parser) call(b *Block) {
 	if p.err != nil {
 		return
 	}
-	for i, r := range results {
-		if !r.unwanted {
-			c.Results[i] = p.define(r.at, Result, r.name)
-			c.Results[i].Def, c.Results[i].Index = c, i
+	if overwrites >= 0 {
+		if overwrites >= len(c.Args) || c.Args[overwrites].Value == nil {
+			p.fail(at, "%s writes operand %d, which is absent", name, overwrites)
+			return
 		}
+		results = []resultText{{at: at, writes: c.Args[overwrites].Value}}
 	}
+	p.defineResults(c, results)
 	types, err := inferResults(c, nil)
 	if err != nil {
 		p.fail(at, "%w", err)
@@ -194,9 +233,51 @@ func (p *parser) call(b *Block) {
 	b.Calls = append(b.Calls, c)
 }
 
+// defineResults makes the values of the results of a call.
+func (p *parser) defineResults(c *Call, results []resultText) {
+	c.Results = make([]*Value, len(results))
+	for i, r := range results {
+		switch {
+		case r.unwanted:
+			continue
+		case r.writes != nil:
+			if c.Writes == nil {
+				c.Writes = make([]*Value, len(results))
+			}
+			c.Writes[i], c.Results[i] = r.writes, p.prog.NewValue(Result, "", op.Type{})
+			p.versions = append(p.versions, version{c.Results[i], r.writes})
+		default:
+			c.Results[i] = p.define(r.at, Result, r.name)
+		}
+		c.Results[i].Def, c.Results[i].Index = c, i
+	}
+}
+
+// inPlaceForm returns the operator of a statement whose name ends in "_", such
+// as add_, and the first operand that its result 0 may overwrite by its alias
+// rules.
+func inPlaceForm(r *op.Registry, name string) (def *op.Def, arg int) {
+	plain, ok := strings.CutSuffix(name, "_")
+	if def = r.Lookup(plain); !ok || def == nil {
+		return nil, -1
+	}
+	arg = -1
+	for _, rule := range def.Alias.Rules() {
+		if k := rule.Kind; (k == op.Same || k == op.Accumulate || k == op.Update) && rule.Result <= 0 {
+			if of := max(0, rule.Arg); arg < 0 || of < arg {
+				arg = of
+			}
+		}
+	}
+	if arg < 0 {
+		return nil, -1
+	}
+	return def, arg
+}
+
 func (p *parser) results() []resultText {
 	var out []resultText
-	if p.next() != '%' && p.peekWord() != "_" {
+	if p.next() != '%' && p.peekWord() != "_" && !p.isWrite() {
 		return nil
 	}
 	for p.err == nil && !p.accept("=") {
@@ -204,9 +285,13 @@ func (p *parser) results() []resultText {
 			p.expect(",")
 		}
 		r := resultText{at: p.pos()}
-		if p.acceptWord("_") {
+		switch {
+		case p.acceptWord("_"):
 			r.unwanted = true
-		} else {
+		case p.isWrite():
+			p.acceptWord("write")
+			r.writes = p.use()
+		default:
 			p.expect("%")
 			r.name = p.name("the name of a result")
 			if p.accept(":") {
@@ -223,7 +308,15 @@ func (p *parser) operand() Operand {
 		return Operand{}
 	}
 	donate := p.acceptWord("donate")
-	return Operand{Value: p.use(), Donate: donate}
+	view := p.acceptWord("view")
+	return Operand{Value: p.use(), Donate: donate, View: view}
+}
+
+// isWrite tells a result that is written into a value from a call of an
+// operator of the name write.
+func (p *parser) isWrite() bool {
+	ahead := p.scanner
+	return ahead.acceptWord("write") && (ahead.next() == '%' || ahead.next() == '@')
 }
 
 // isAttrs tells "{ axis = 1 }" from a region, whose first word opens a call

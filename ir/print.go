@@ -47,6 +47,15 @@ func (p *Program) Hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
+// written returns the value that result i replaces the elements of, nil for
+// none.
+func (c *Call) written(i int) *Value {
+	if i < len(c.Writes) {
+		return c.Writes[i]
+	}
+	return nil
+}
+
 // String returns the call on one line, without types and without the contents
 // of its regions.
 func (c *Call) String() string {
@@ -112,6 +121,10 @@ func (w *printer) call(c *Call, full bool) {
 	}
 	for i, v := range c.Results {
 		w.comma(i)
+		if target := c.written(i); target != nil {
+			w.text("write ", target.String())
+			continue
+		}
 		w.text(v.String())
 		if full && v != nil {
 			w.text(": ", typeText(v))
@@ -130,6 +143,9 @@ func (w *printer) call(c *Call, full bool) {
 		w.comma(i)
 		if a.Donate {
 			w.text("donate ")
+		}
+		if a.View {
+			w.text("view ")
 		}
 		w.text(a.Value.String())
 	}

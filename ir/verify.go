@@ -46,6 +46,21 @@ import (
 //	     that is the same value and the result may overwrite both, element by
 //	     element.
 //	V19  An operator that declares no aliases takes no donated operand.
+//	V20  No result is written into a value, and no operand is marked as viewed:
+//	     [Functionalize] makes such programs pure. V11 to V19 are checked only
+//	     where V20 holds.
+//
+// Functionalize keeps V1 to V10 and, for each result that is written:
+//
+//	V21  C0: weights are not written.
+//	V22  C0: a parameter of the program that is written is donated.
+//	V23  C2: the result has the element type and the shape of what it is written
+//	     into.
+//	V24  A view is made of one operand, by an operator with an alias rule for it.
+//	     One that is written has each element once, at a known place: it is
+//	     the whole operand in its order, a split, a slice by steps of one between
+//	     known bounds, or a transpose. A call writes a value once, and values
+//	     outside of its regions only if it is a branch or a loop.
 
 // Verify returns nil when the program keeps all invariants, else all the
 // violations joined, in the order of their stages and of the program.
@@ -55,18 +70,52 @@ func Verify(p *Program) error { return VerifyKnown(p, nil) }
 // VerifyKnown is [Verify] with the bytes of weights, see [Known]: shape rules
 // and places of views that depend on them are checked exactly.
 func VerifyKnown(p *Program, known func(*Value) ([]byte, bool)) error {
+	v := newVerifier(p, known)
+	switch {
+	case !v.form():
+	case p.IsPure():
+		v.donations()
+	default:
+		v.purity()
+	}
+	return errors.Join(v.found...)
+}
+
+// verifyForm checks V1 to V10.
+func verifyForm(p *Program, known func(*Value) ([]byte, bool)) error {
+	v := newVerifier(p, known)
+	v.form()
+	return errors.Join(v.found...)
+}
+
+func newVerifier(p *Program, known func(*Value) ([]byte, bool)) *verifier {
 	if known == nil {
 		known = Known(nil)
 	}
-	v := &verifier{p: p, known: known, broken: map[*Call]bool{}, seen: map[*Block]bool{}, calls: map[*Call]bool{}}
+	return &verifier{p: p, known: known, broken: map[*Call]bool{}, seen: map[*Block]bool{}, calls: map[*Call]bool{}}
+}
+
+// form checks V1 to V10, and V11 for parameters. It reports whether V1 holds.
+func (v *verifier) form() bool {
 	if v.structure(); len(v.found) > 0 {
-		return errors.Join(v.found...)
+		return false
 	}
 	v.values()
-	v.scopes(p.Body, map[*Value]bool{}, p.Weights)
-	p.Walk(func(_ *Block, c *Call) { v.call(c) })
-	v.donations()
-	return errors.Join(v.found...)
+	v.scopes(v.p.Body, map[*Value]bool{}, v.p.Weights)
+	v.p.Walk(func(_ *Block, c *Call) {
+		v.line = c.Line
+		v.call(c)
+	})
+	return true
+}
+
+// purity checks V20.
+func (v *verifier) purity() {
+	v.p.Walk(func(_ *Block, c *Call) {
+		if v.line = c.Line; !c.isPure() {
+			v.report(20, "%s writes a value or makes views: Functionalize makes the program pure", c)
+		}
+	})
 }
 
 type verifier struct {
@@ -76,10 +125,13 @@ type verifier struct {
 	broken map[*Call]bool // calls that break V6 to V9
 	seen   map[*Block]bool
 	calls  map[*Call]bool
+	line   int // of the call that is checked, 0 for none
 }
 
 func (v *verifier) report(invariant int, format string, args ...any) {
-	v.found = append(v.found, violation(invariant, format, args...))
+	found := violation(invariant, format, args...)
+	found.Line = v.line
+	v.found = append(v.found, found)
 }
 
 // structure checks V1.
@@ -202,9 +254,15 @@ func (v *verifier) scopes(b *Block, visible map[*Value]bool, others []*Value) {
 	see(others)
 	see(b.Params)
 	for _, c := range b.Calls {
+		v.line = c.Line
 		for _, o := range c.Args {
 			if o.Value != nil && !visible[o.Value] {
 				v.report(5, "%s uses %s, which is not defined before it", c, o.Value)
+			}
+		}
+		for _, x := range c.Writes {
+			if x != nil && !visible[x] {
+				v.report(5, "%s writes %s, which is not defined before it", c, x)
 			}
 		}
 		for _, r := range c.Regions {
@@ -212,6 +270,7 @@ func (v *verifier) scopes(b *Block, visible map[*Value]bool, others []*Value) {
 		}
 		see(c.Results)
 	}
+	v.line = 0
 	for i, x := range b.Results {
 		switch {
 		case x == nil:
@@ -352,6 +411,7 @@ func (v *verifier) donations() {
 				continue
 			}
 			for _, found := range aliases.donation(c, i) {
+				found.Line = c.Line
 				v.found = append(v.found, found)
 			}
 		}

@@ -216,8 +216,8 @@ func (j *joiner) meet(u, w *ir.Value) bool {
 // u is needed.
 func (j *joiner) spoils(u, w *ir.Value) bool {
 	start, end := j.life(u)
-	if j.index.Def(u) < 0 {
-		end = j.of(u).end // it is donated: nothing needs it when it was read last
+	if j.of(u).storage.space == plan.SpaceInput {
+		end = max(j.of(u).end, start+1) // it is donated: nothing needs it when it was read last
 	}
 	if slices.Contains(j.program.Body.Results, u) || j.of(u).isOutput {
 		end = plan.MaxTime
