@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/tenure-go/tenure/internal/exec"
 	"github.com/tenure-go/tenure/internal/invariant"
@@ -62,7 +63,7 @@ func (m *Model) specialise(t target, check func(string, *ir.Program) error, reco
 	for i, d := range t.donated {
 		p.Body.Params[i].Donated = d
 	}
-	c := &specialised{Context: &pass.Context{Program: p, Constants: &weights.Overlay{Base: m.file.Weights}, Bound: true, MaxFold: maxFold, LeastMemory: t.leastMemory}}
+	c := &specialised{Context: &pass.Context{Program: p, Constants: &weights.Overlay{Base: m.file.Weights}, Bound: true, MaxFold: maxFold, LeastMemory: t.leastMemory, Fixed: m.isFixed()}}
 	if record {
 		c.Record()
 	}
@@ -77,6 +78,11 @@ func (m *Model) specialise(t target, check func(string, *ir.Program) error, reco
 		return nil, err
 	}
 	return c, nil
+}
+
+// isFixed reports whether the inputs of the model have one set of sizes.
+func (m *Model) isFixed() bool {
+	return !slices.ContainsFunc(m.program.Body.Params, func(v *ir.Value) bool { return !v.Type.IsStatic() })
 }
 
 // verified returns the verified program for a target, without compiling it.

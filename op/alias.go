@@ -23,7 +23,8 @@ const (
 	// another order, and the kernel puts them so in their own bytes when both
 	// are the same ones. It does that alone, where a result of its own is
 	// shared among threads, see [Sig.AliasAlone]: an operation that is computed
-	// now takes the bytes, a plan only where the least memory is asked for.
+	// now takes the bytes, a plan only where the least memory is asked for, or
+	// where [Sig.IsShared] holds.
 	Permute
 	// Narrow: element k of the result needs only element k of this operand, and
 	// is smaller, but no part of a byte. The result may lie in the first bytes
@@ -52,6 +53,11 @@ type Rule struct {
 	// Each says that the rule holds for the operand Arg+n and the result
 	// Result+n, for every n from 0 on.
 	Each bool
+
+	// Shared reports, for a Permute, whether all threads share the computation
+	// over the operand's bytes and need no more time than for a result of its
+	// own. nil means no.
+	Shared func(*Sig) bool
 
 	// When narrows the rule to some calls; nil means all.
 	When func(*Sig) bool
@@ -276,6 +282,20 @@ func (s *Sig) AliasAlone(arg, result int) AliasKind {
 		}
 	}
 	return 0
+}
+
+// IsShared reports whether the rule of [Sig.AliasAlone] is one by which all
+// threads compute the result over the operand, in no more time than elsewhere.
+func (s *Sig) IsShared(arg, result int) bool {
+	if s.AliasAlone(arg, result) != Permute {
+		return false
+	}
+	for i := range s.Def.Alias.rules {
+		if r := &s.Def.Alias.rules[i]; r.Kind == Permute && r.Names(arg, result) {
+			return r.Shared != nil && r.Shared(s)
+		}
+	}
+	return false
 }
 
 // ViewOf returns the operand that the result is a view of, the first of

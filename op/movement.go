@@ -11,7 +11,7 @@ var movementOps = []*Def{
 	{
 		Name: "transpose", ONNX: "Transpose", Doc: "permutes the axes of x by perm, or reverses them",
 		MinArgs: 1, MaxArgs: 1, Attrs: []AttrDef{intsAttr("perm")}, Infer: inferTranspose,
-		Alias: Aliases(Rule{Kind: View, When: movesOnlyOnes}, Rule{Kind: Permute, When: movesInPlace}),
+		Alias: Aliases(Rule{Kind: View, When: movesOnlyOnes}, Rule{Kind: Permute, When: movesInPlace, Shared: exchangesMany}),
 	},
 	{
 		Name: "expand", ONNX: "Expand", Doc: "broadcasts x with a given shape",
@@ -120,7 +120,48 @@ func movesOnlyOnes(s *Sig) bool {
 // changes places with others.
 const mostMoved = 56 << 10
 
-// movesInPlace: there are few enough units, and blocks are small enough.
+// Exchanged returns the two axes of one size that a transpose exchanges where
+// all others stay, a < b; a is -1 for another transpose. The operand's type is
+// static.
+func (s *Sig) Exchanged() (a, b int) {
+	var buf [MaxRank]int
+	perm, err := s.permIn(buf[:s.Args[0].Shape.Rank()])
+	if err != nil {
+		return -1, 0
+	}
+	return exchanged(s.Args[0].Shape, perm)
+}
+
+func exchanged(x *shape.Shape, perm []int) (a, b int) {
+	a = -1
+	for i, p := range perm {
+		switch {
+		case p == i || p < i && p == a && i == b:
+		case p > i && a < 0 && x.Size(i) == x.Size(p) && perm[p] == i:
+			a, b = i, p
+		default:
+			return -1, 0
+		}
+	}
+	return a, b
+}
+
+// leastExchanged is the size in bytes from which on the elements of a transpose
+// change places in no more time than they are copied: where two such values do
+// not fit into the caches next to a core.
+const leastExchanged = 512 << 10
+
+// exchangesMany: two axes of one size are exchanged, of many bytes.
+func exchangesMany(s *Sig) bool {
+	if a, _ := s.Exchanged(); a < 0 {
+		return false
+	}
+	n, err := s.Args[0].Bytes()
+	return err == nil && n >= leastExchanged
+}
+
+// movesInPlace: two axes of one size are exchanged, or there are few enough
+// units, and blocks are small enough.
 func movesInPlace(s *Sig) bool {
 	x := s.Args[0]
 	if !x.IsStatic() || x.DType.Bits()%8 != 0 {
@@ -130,6 +171,9 @@ func movesInPlace(s *Sig) bool {
 	perm, err := s.permIn(buf[:x.Shape.Rank()])
 	if err != nil || len(perm) == 0 {
 		return false
+	}
+	if a, _ := exchanged(x.Shape, perm); a >= 0 {
+		return true
 	}
 	last := len(perm) - 1
 	at := slices.Index(perm, last)

@@ -12,13 +12,16 @@ var _ = register(map[string]binder{"transpose": unpacked(bindTranspose)})
 
 var _ = registerWalkers(anyLayout, "transpose")
 
-// transposed puts the axes of operand 0 in another order: by a copy, or in one
-// tile within the operand's bytes where the result has those.
+// transposed puts the axes of operand 0 in another order: by a copy, or within
+// the operand's bytes where the result has those. There two axes of one size
+// are exchanged in tiles, and other transposes are one tile.
 type transposed struct {
 	oneCopy
 	perm     []int
 	inPlace  bool // the sizes allow it
 	permute  move.Permute
+	square   move.Square
+	isSquare bool
 	prepared bool // permute is, for these sizes
 	anywhere int  // tiles of the copy
 }
@@ -40,6 +43,12 @@ func (k *transposed) Refill(t *Task) (err error) {
 	k.filled(t)
 	k.anywhere = t.Tiles
 	k.inPlace, k.prepared = c.AliasAlone(0, 0) == op.Permute && !k.isBox && !hasGaps(&c.In[0]) && !hasGaps(&c.Out[0]), false
+	if k.isSquare = false; k.inPlace {
+		if a, b := c.Exchanged(); a >= 0 {
+			k.isSquare = true
+			k.square.Prepare(elem, sizes, stridesOf(&c.In[0]), a, b)
+		}
+	}
 	return nil
 }
 
@@ -52,6 +61,10 @@ func (k *transposed) Start(t *Task) error {
 	if t.Tiles = k.anywhere; !k.overwrites(t.Call) {
 		return nil
 	}
+	if k.isSquare {
+		t.Tiles = k.square.Tiles()
+		return nil
+	}
 	t.Tiles = 1
 	if x := &t.Call.In[0]; !k.prepared && !k.permute.Prepare(x.DType.Size(), x.Shape.Sizes(), k.perm) {
 		return fmt.Errorf("BUG: compute: transpose of %v by %v in place takes %d bytes of scratch", x.Shape.Sizes(), k.perm, k.permute.ScratchBytes())
@@ -60,8 +73,8 @@ func (k *transposed) Start(t *Task) error {
 	return nil
 }
 
-// permuteScratch is the scratch of transposes in place. Plans have none of
-// those, and do not count it.
+// permuteScratch is the scratch of transposes in place, which plans do not
+// count.
 var permuteScratch = sync.Pool{New: func() any { return new([move.MostPermuteBytes]byte) }}
 
 func (k *transposed) Tile(t *Task, tile int, _ []byte) {
@@ -70,6 +83,10 @@ func (k *transposed) Tile(t *Task, tile int, _ []byte) {
 		return
 	}
 	scratch := permuteScratch.Get().(*[move.MostPermuteBytes]byte)
-	k.permute.Run(t.variant, t.Call.Out[0].Data, scratch[:])
+	if data := t.Call.Out[0].Data; k.isSquare {
+		k.square.Tile(t.variant, tile, data, scratch[:move.SquareBytes])
+	} else {
+		k.permute.Run(t.variant, data, scratch[:])
+	}
 	permuteScratch.Put(scratch)
 }

@@ -238,7 +238,7 @@ func (l *lowering) placeResult(k, r int, v *ir.Value) error {
 	if arg >= 0 {
 		from = l.of(c.Args[arg].Value).place
 	}
-	if inPlace && !l.takes(kind) {
+	if inPlace && !l.takes(k, arg, r, kind) {
 		l.decline(k, arg, "one thread would compute it there")
 		inPlace, arg = false, -1
 	}
@@ -279,13 +279,13 @@ func (l *lowering) findOutputs() {
 	}
 }
 
-// takes reports whether results that may lie in an operand by a rule of this
-// kind are put there: those that one thread computes are where it computes all
-// steps, in as much time, and where the least memory is asked for.
-func (l *lowering) takes(kind op.AliasKind) bool {
+// takes reports whether result r of call k, which may lie in an operand by a
+// rule of this kind, is put there: one that one thread computes is where it
+// computes all steps, in as much time, and where the least memory is asked for.
+func (l *lowering) takes(k, arg, r int, kind op.AliasKind) bool {
 	switch kind {
 	case op.Permute:
-		return l.leastMemory
+		return l.leastMemory || l.calls[k].sig.IsShared(arg, r)
 	case op.Narrow:
 		return l.leastMemory || l.oneThread
 	}

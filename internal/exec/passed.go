@@ -92,7 +92,7 @@ func (l *lowering) stepOutside(v *ir.Value, k int) place {
 		return l.branchOutside(def, v.Index, k)
 	}
 	arg, kind, offset := l.bytesFor(def, v.Index)
-	if arg < 0 || !l.takes(kind) {
+	if arg < 0 || !l.takes(def, arg, v.Index, kind) {
 		return place{}
 	}
 	at := l.findOutside(l.calls[def].Args[arg].Value, k)

@@ -10,7 +10,8 @@ func movementCases() map[string][]optest.Case {
 	return map[string][]optest.Case{
 		"transpose": {
 			{Args: args{num(f32, 2, 3, 4)}}, {Args: args{num(f16, 2, 3, 4)}, Attrs: attr("perm", ints(0, 2, 1))},
-			{Args: args{num(f64, 1, 3, 1, 4)}, Attrs: attr("perm", ints(1, 0, 3, 2))}, {Args: args{num(i8, 257, 263)}}, {Args: args{num(f32, 0, 3)}}, {Args: args{num(f32, 5, 5)}},
+			{Args: args{num(f64, 1, 3, 1, 4)}, Attrs: attr("perm", ints(1, 0, 3, 2))}, {Args: args{num(i8, 257, 263)}}, {Args: args{num(f32, 0, 3)}}, {Args: args{num(f32, 5, 5)}}, {Args: args{num(u8, 2, 70, 70)}, Attrs: attr("perm", ints(0, 2, 1))}, {Args: args{num(f32, 300, 300)}},
+			{Args: args{num(f16, 6, 3, 6, 5)}, Attrs: attr("perm", ints(2, 1, 0, 3))}, {Args: args{num(f64, 3, 4, 3, 4)}, Attrs: attr("perm", ints(2, 3, 0, 1))},
 		},
 		"concat": {
 			{Args: args{num(f32, 2, 3), num(f32, 2, 4)}, Attrs: attr("axis", 1)}, {Args: args{num(i64, 1), num(i64, 2), num(i64, 1)}, Attrs: attr("axis", 0)},

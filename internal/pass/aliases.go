@@ -25,7 +25,7 @@ type aliasCall struct {
 	pairs   []aliasPair
 	offsets []int64 // of views, by pair, for the sizes of now
 
-	leastMemory bool // of the context, see Context.LeastMemory
+	leastMemory, fixed bool // of the context
 
 	tracked bool // Known notes in unsure that it had no bytes
 	unsure  bool
@@ -75,7 +75,7 @@ func (s *Structure) aliasesOf() aliases {
 				note(v)
 			}
 		}
-		ac := aliasCall{shadow: shadowOf(c), of: c, leastMemory: s.leastMemory}
+		ac := aliasCall{shadow: shadowOf(c), of: c, leastMemory: s.leastMemory, fixed: s.fixed}
 		for arg, operand := range c.Args {
 			for result, r := range c.Results {
 				if operand.Value != nil && r != nil && isNamed(c.Op.Alias.Rules(), arg, result) {
@@ -139,7 +139,7 @@ func (c *aliasCall) say(pair int) aliasPair {
 	c.unsure = false
 	kind, offset := c.sig.AliasOf(arg, result)
 	if kind == 0 {
-		kind = aliasAlone(&c.sig, arg, result, c.leastMemory)
+		kind = aliasAlone(&c.sig, arg, result, c.leastMemory, c.fixed)
 	}
 	p.kind, p.unsureKind = kind, c.unsure
 	c.offsets[pair] = int64(offset)

@@ -34,6 +34,9 @@ type Context struct {
 	// would put into another order, in place of a copy by all threads.
 	LeastMemory bool
 
+	// Fixed says that the program runs with these types of its inputs alone.
+	Fixed bool
+
 	// MaxFold is the most bytes that folding one call may add to the table
 	// where the result is larger than its operands.
 	MaxFold int64

@@ -18,7 +18,8 @@ import (
 //
 // Left to other passes: declining a right that would cost more than it saves
 // (the planner). What puts elements into another order is marked only where the
-// least memory is asked for: whether it can depends on sizes.
+// least memory is asked for, or where it takes no more time and the program has
+// one set of sizes: whether it can depends on them.
 var Donate = Pass{Name: "donate", Doc: "mark the last uses whose bytes a result may take", Run: donate}
 
 func donate(ctx *Context) error {
@@ -55,7 +56,7 @@ func (d *donator) result(c *ir.Call, sig *op.Sig, r int) {
 		}
 		kind, _ := sig.AliasOf(i, r)
 		if kind == 0 {
-			kind = aliasAlone(sig, i, r, d.ctx.LeastMemory)
+			kind = aliasAlone(sig, i, r, d.ctx.LeastMemory, d.ctx.Fixed)
 		}
 		if kind == 0 {
 			continue
@@ -74,9 +75,9 @@ func (d *donator) result(c *ir.Call, sig *op.Sig, r int) {
 }
 
 // aliasAlone is [op.Sig.AliasAlone] for the kinds that the pass marks.
-func aliasAlone(s *op.Sig, arg, result int, leastMemory bool) op.AliasKind {
+func aliasAlone(s *op.Sig, arg, result int, leastMemory, fixed bool) op.AliasKind {
 	kind := s.AliasAlone(arg, result)
-	if kind == op.Permute && !leastMemory {
+	if kind == op.Permute && !leastMemory && !(fixed && s.IsShared(arg, result)) {
 		return 0
 	}
 	return kind

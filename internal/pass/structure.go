@@ -37,17 +37,17 @@ type Structure struct {
 	copies    []copied
 	deciding  []int // inputs whose values are constants of the program
 
-	leastMemory bool // of the context
-	declined    []plan.Declined
-	reported    []plan.Copy
-	initial     []op.Type // by ID: before the first step
-	firstParams []op.Type // of the first program
-	weights     []*ir.Value
-	origins     []origin // by ID: where a constant lies that shares bytes
-	varying     []int    // constants that depend on sizes
-	varies      []bool   // by ID: whether it is one of them
-	small       [][]byte // by ID: copies of small constants that do not, which steps read
-	values      []int    // of the program
+	leastMemory, fixed bool // of the context
+	declined           []plan.Declined
+	reported           []plan.Copy
+	initial            []op.Type // by ID: before the first step
+	firstParams        []op.Type // of the first program
+	weights            []*ir.Value
+	origins            []origin // by ID: where a constant lies that shares bytes
+	varying            []int    // constants that depend on sizes
+	varies             []bool   // by ID: whether it is one of them
+	small              [][]byte // by ID: copies of small constants that do not, which steps read
+	values             []int    // of the program
 
 	types  []op.Type        // by ID: for the sizes of the last Instance
 	data   [][]byte         // by ID: of varying constants, as far as steps have been taken
@@ -82,7 +82,7 @@ func (c *Context) Structure() (s *Structure, reason string) {
 	n := c.Program.NumIDs()
 	s = &Structure{program: c.Program, constants: c.Constants, params: idsOf(c.Program.Body.Params),
 		steps: r.steps, allowance: r.allowance, guards: r.guards, constant: r.values, views: r.views, copies: r.copies, deciding: r.deciding,
-		leastMemory: c.LeastMemory, declined: c.Declined, reported: c.Copies,
+		leastMemory: c.LeastMemory, fixed: c.Fixed, declined: c.Declined, reported: c.Copies,
 		initial: make([]op.Type, n), weights: make([]*ir.Value, n), varies: make([]bool, n), small: make([][]byte, n), origins: make([]origin, n), types: make([]op.Type, n), data: make([][]byte, n),
 		stored: make([][]byte, n), stamps: make([]int, n)}
 	met := s.complete(c)
@@ -223,7 +223,7 @@ func (s *Structure) donatesAlike(types ir.Types, constants Constants) bool {
 		marks = append(marks, o.Donate)
 		o.Donate = false
 	})
-	ctx := &Context{Program: p, Constants: constants}
+	ctx := &Context{Program: p, Constants: constants, LeastMemory: s.leastMemory, Fixed: s.fixed}
 	if err := donate(ctx); err != nil {
 		return false
 	}
