@@ -4,7 +4,9 @@ import (
 	"context"
 	"path/filepath"
 	"testing"
+	"time"
 
+	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/tensor"
 )
@@ -70,8 +72,64 @@ func BenchmarkRun(b *testing.B) {
 	})
 }
 
+// BenchmarkRow writes one row of 8 heads into a cache of 32 MiB that is donated:
+// the whole run, and the step that writes alone.
+func BenchmarkRow(b *testing.B) {
+	for name, text := range map[string]string{
+		"TensorScatter": `func @f(donate %cache: f32[1,8,16384,64], %row: f32[1,8,1,64], %at: i64[1]) {
+			%next = tensor_scatter(donate %cache, %row, %at) {axis = 2} return %next }`,
+		"ScatterND": `func @f(donate %cache: f32[16384,512], %row: f32[1,512], %at: i64[1,1]) {
+			%next = scatter_nd(donate %cache, %at, %row) return %next }`,
+	} {
+		b.Run(name, func(b *testing.B) {
+			p, err := ir.Parse(text, op.Builtin())
+			if err != nil {
+				b.Fatal(err)
+			}
+			m, err := LoadProgram(p, nil)
+			s := benchSessionOf(b, m, err)
+			var in []*tensor.Tensor
+			for _, v := range p.Body.Params {
+				x, err := tensor.New(v.Type.DType, v.Type.Shape)
+				if err != nil {
+					b.Fatal(err)
+				}
+				in = append(in, x)
+				defer func() { _ = x.Release() }()
+			}
+			row, at := in[1], in[2]
+			b.Run("RunInto", func(b *testing.B) {
+				b.ReportAllocs()
+				out := []*tensor.Tensor{in[0]}
+				operands := []tensor.Operand{in[0].Donate(), row, at}
+				for b.Loop() {
+					if err := s.RunInto(b.Context(), operands, out); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+			b.Run("step", func(b *testing.B) {
+				var times int
+				var sum time.Duration
+				watch := Watch(func(_ *ir.Call, took time.Duration) { times, sum = times+1, sum+took })
+				out := []*tensor.Tensor{in[0]}
+				for b.Loop() {
+					if err := s.RunInto(b.Context(), []tensor.Operand{in[0].Donate(), row, at}, out, watch); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(sum.Nanoseconds())/float64(times), "ns/step")
+			})
+		})
+	}
+}
+
 func benchSession(b *testing.B, file string) *Session {
 	m, err := Load(file)
+	return benchSessionOf(b, m, err)
+}
+
+func benchSessionOf(b *testing.B, m *Model, err error) *Session {
 	if err != nil {
 		b.Fatal(err)
 	}
