@@ -72,8 +72,8 @@ func BenchmarkRun(b *testing.B) {
 	})
 }
 
-// BenchmarkRow writes one row of 8 heads into a cache of 32 MiB that is donated:
-// the whole run, and the step that writes alone.
+// BenchmarkRow writes one row of 8 heads into a cache of 32 MiB that is
+// donated: the whole run, and the step that writes alone.
 func BenchmarkRow(b *testing.B) {
 	for name, text := range map[string]string{
 		"TensorScatter": `func @f(donate %cache: f32[1,8,16384,64], %row: f32[1,8,1,64], %at: i64[1]) {

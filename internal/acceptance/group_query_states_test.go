@@ -1,0 +1,60 @@
+package acceptance_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/tenure-go/tenure"
+	"github.com/tenure-go/tenure/internal/modeltest"
+	"github.com/tenure-go/tenure/memory/memorytest"
+)
+
+// TestGroupQueryStates keeps the caches of a GroupQueryAttention in buffers, in
+// which the node itself says where to write: one plan serves all lengths, and
+// the outputs are those of caches that grow.
+func TestGroupQueryStates(t *testing.T) {
+	memorytest.Check(t)
+	file := groupQueryFile(false, true)
+	pairs := tenure.WithStates(tenure.StatePair{Input: "past_keys", Output: "keys"}, tenure.StatePair{Input: "past_values", Output: "values"})
+	m := modeltest.LoadBytes(t, file, pairs)
+	for _, info := range m.States() {
+		if info.Kind != tenure.StateWritten || info.Axis != 2 {
+			t.Errorf("got %s, want a state that is written along axis 2", info)
+		}
+	}
+	s, plain := modeltest.Session(t, m), modeltest.Session(t, modeltest.LoadBytes(t, file))
+	st, err := s.NewStates(mostTokens)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	grown := begin(t, plain, 1, 0)
+	plans := int64(0)
+	for place := range mostTokens {
+		in := tenure.Inputs{"x": modeltest.Of(t, tokenRow(0, place), 1, 1, tokenWidth), "last": modeltest.Of(t, []int32{int32(place)}, 1), "total": modeltest.Of(t, []int32{int32(place + 1)})}
+		out, err := st.Run(context.Background(), in)
+		if err != nil {
+			t.Fatalf("token %d: %v", place, err)
+		}
+		in["past_keys"], in["past_values"] = grown.keys, grown.values
+		want := modeltest.Run(t, plain, in)
+		if why := modeltest.Differs(out["y"], want["y"], modeltest.Tolerance{ATol: 1e-6, RTol: 1e-5}); why != "" {
+			t.Errorf("token %d: %s", place, why)
+		}
+		grown.keys, grown.values = want["keys"], want["values"]
+		if err := out.Release(); err != nil {
+			t.Error(err)
+		}
+		switch copied, err := st.Copied(); {
+		case err != nil || len(copied) > 0:
+			t.Fatalf("token %d: got copies %v, %v, want none", place, copied, err)
+		case place == 0:
+			plans = s.Stats().Compiled
+		case s.Stats().Compiled != plans:
+			t.Fatalf("token %d: got %d plans, want one for all lengths", place, s.Stats().Compiled)
+		}
+	}
+	if st.Len() != mostTokens {
+		t.Errorf("got %d rows, want %d", st.Len(), mostTokens)
+	}
+}
