@@ -124,7 +124,7 @@ func (m contents) set(s int, lo, hi int64, c content) {
 
 // cut makes the bytes of p hold nothing where boxes hold something, and where
 // intervals do if p has gaps. What has no frame in common with p holds nothing
-// any more.
+// any more from the first to the last byte of p.
 func (m contents) cut(s int, p *piece) {
 	hi := p.hi()
 	var left []piece
@@ -144,7 +144,10 @@ func (m contents) cut(s int, p *piece) {
 			kept = append(kept, *b)
 			continue
 		}
-		left, _ = m.work.without(left, b, p)
+		var framed bool
+		if left, framed = m.work.without(left, b, p); !framed {
+			left, _ = m.work.without(left, b, &piece{lo: p.lo, box: box{run: hi - p.lo}})
+		}
 	}
 	m.boxes[s] = kept
 	for i := range left {

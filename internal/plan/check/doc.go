@@ -27,9 +27,8 @@
 // or split have a frame. Boxes whose steps make none are not compared, and
 // what depends on them is refused, never accepted:
 //
-//   - a write to a box leaves nothing of a piece that has no frame with it and
-//     whose extent, from its first to behind its last byte, meets that of the
-//     box;
+//   - a write to a box leaves of a piece that has no frame with it only what is
+//     outside of the extent of the box, from its first to behind its last byte;
 //   - places without a frame overlap where their extents do;
 //   - a read is refused unless pieces that have a frame with the operand's
 //     place hold all of it;

@@ -31,7 +31,7 @@ func honest(p *ir.Program, d *plan.Plan, weights ir.Weights) {
 			v.Arg = 0
 		}
 		if v := &d.Values[i]; v.Space == plan.SpaceArena && v.Size > 0 {
-			d.ArenaBytes = max(d.ArenaBytes, (v.Offset+v.Size+63)/64*64)
+			d.ArenaBytes = max(d.ArenaBytes, (v.Offset+v.Extent()+63)/64*64)
 		}
 	}
 	for i, v := range allValues(p) {
@@ -52,24 +52,18 @@ func honest(p *ir.Program, d *plan.Plan, weights ir.Weights) {
 				if a.Value == nil || v == nil {
 					continue
 				}
-				x, y := at[v], at[a.Value]
-				kind, offset := sig.AliasOf(i, r)
-				if kind == 0 {
-					kind = sig.AliasAlone(i, r)
-				}
-				if kind != 0 && x.Space == y.Space && (x.Arg == y.Arg || x.Space == plan.SpaceArena) && x.Offset == y.Offset+int64(offset) &&
-					!slices.ContainsFunc(d.InPlace, func(e plan.InPlace) bool { return e.Call == k && e.Result == r }) {
+				kind := kindIn(c, sig, i, r, at[v], at[a.Value])
+				if kind != 0 && !slices.ContainsFunc(d.InPlace, func(e plan.InPlace) bool { return e.Call == k && e.Result == r }) {
 					d.InPlace = append(d.InPlace, plan.InPlace{Call: k, Operand: i, Result: r, Value: v.Name, Of: a.Value.Name,
 						Kind: plan.AliasKind(kind.String()), Bytes: bytesOf(v)})
 				}
 			}
 		}
-		for i, start := range sig.Pieces(nil) {
-			a := c.Args[i]
-			if bytesOf(a.Value) == 0 {
+		for i, a := range c.Args {
+			if a.Value == nil || c.Results[0] == nil {
 				continue
 			}
-			if x, y := at[c.Results[0]], at[a.Value]; x.Space == y.Space && x.Arg == y.Arg && y.Offset == x.Offset+int64(start) {
+			if x, y := at[c.Results[0]], at[a.Value]; liesInPart(c, sig, i, x, y) {
 				d.InPlace = append(d.InPlace, plan.InPlace{Call: k, Operand: i, Value: x.Name, Of: y.Name, Kind: plan.AliasPart, Bytes: bytesOf(a.Value)})
 			}
 		}
@@ -131,7 +125,7 @@ func stateLives(d *plan.Plan, calls []*ir.Call, at map[*ir.Value]*plan.Value) {
 				}
 				end := plan.Time(2*i + 2)
 				for _, v := range c.Results {
-					if v != nil && share(at[v], at[a.Value]) {
+					if v != nil && shareBytes(at[v], at[a.Value]) {
 						end = plan.Time(2*i + 1)
 					}
 				}
@@ -169,7 +163,7 @@ func liveAt(d *plan.Plan, t plan.Time) (bytes int64, live []int) {
 			continue
 		}
 		live = append(live, v.ID)
-		for block := v.Offset / 64; block*64 < v.Offset+v.Size; block++ {
+		for block := v.Offset / 64; block*64 < v.Offset+v.Extent(); block++ {
 			taken[block] = true
 		}
 	}

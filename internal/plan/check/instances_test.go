@@ -69,7 +69,7 @@ func proverOf(p *ir.Program, size func(int) int) (*ir.Program, *check.Prover) {
 // sizes. Facts about the earlier sizes do not hold for those of the instance.
 func TestMutantsOfInstances(t *testing.T) {
 	instances, stale := 0, 0
-	for _, m := range mutantTable {
+	for _, m := range allMutants {
 		for how, size := range others {
 			t.Run(m.name+", "+how, func(t *testing.T) {
 				if m.choose == nil {
@@ -115,7 +115,7 @@ func TestMutantsOfInstances(t *testing.T) {
 			})
 		}
 	}
-	if instances < len(mutantTable) || stale < len(mutantTable)/2 {
-		t.Errorf("got %d instances and %d layouts of other sizes, want at least one for most of %d mutants", instances, stale, len(mutantTable))
+	if instances < len(allMutants) || stale < len(allMutants)/2 {
+		t.Errorf("got %d instances and %d layouts of other sizes, want at least one for most of %d mutants", instances, stale, len(allMutants))
 	}
 }

@@ -2,6 +2,7 @@ package check_test
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"testing"
 
@@ -27,7 +28,11 @@ func layoutOf(p *ir.Program, d *plan.Plan) (*check.Layout, bool) {
 		if v.ID < 1 || v.ID >= len(l.Values) {
 			return nil, false
 		}
-		l.Values[v.ID] = check.Position{Space: v.Space, Arg: v.Arg, Offset: v.Offset, Size: v.Size, End: v.End}
+		at := check.Position{Space: v.Space, Arg: v.Arg, Offset: v.Offset, Size: v.Size, End: v.End}
+		for _, n := range v.Strides {
+			at.Strides = append(at.Strides, int(n))
+		}
+		l.Values[v.ID] = at
 	}
 	return l, len(d.Steps) == calls
 }
@@ -72,6 +77,11 @@ func TestLayoutFigures(t *testing.T) {
 		"no space":             func(l *check.Layout) { l.Values[p.Body.Results[0].ID].Space = "" },
 		"a size of other type": func(l *check.Layout) { l.Values[p.Body.Results[0].ID].Size = 64 },
 		"a negative offset":    func(l *check.Layout) { l.Values[p.Body.Results[0].ID].Offset = -64 },
+		"strides of few":       func(l *check.Layout) { l.Values[p.Body.Results[0].ID].Strides = []int{} },
+		"strides of many":      func(l *check.Layout) { l.Values[p.Body.Results[0].ID].Strides = []int{2, 1} },
+		"strides of one":       func(l *check.Layout) { l.Values[p.Body.Results[0].ID].Strides = []int{1} },
+		"strides backwards":    func(l *check.Layout) { l.Values[p.Body.Results[0].ID].Strides = []int{-1} },
+		"strides past all":     func(l *check.Layout) { l.Values[p.Body.Results[0].ID].Strides = []int{math.MaxInt} },
 		"a negative number":    func(l *check.Layout) { l.Values[p.Body.Results[0].ID].Arg = -1 },
 	} {
 		other := *l

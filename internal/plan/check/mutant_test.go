@@ -2,6 +2,7 @@ package check_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -135,9 +136,11 @@ const (
 }`
 )
 
+var allMutants = slices.Concat(mutantTable, boxMutants)
+
 func TestMutants(t *testing.T) {
 	seen := map[check.Rule]bool{}
-	for _, m := range mutantTable {
+	for _, m := range allMutants {
 		t.Run(m.name, func(t *testing.T) {
 			if m.choose == nil {
 				m.choose = saveMost

@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/tenure-go/tenure/ir"
@@ -48,7 +49,7 @@ func planOf(p *ir.Program, weights ir.Weights, choose func(n int) int) *plan.Pla
 	for i, v := range p.Body.Results {
 		l.home[v] = plan.Value{Space: plan.SpaceOutput, Arg: i}
 	}
-	for n, c := range l.calls {
+	for n, c := range slices.Backward(l.calls) {
 		l.placeParts(n, c)
 	}
 	for _, c := range l.calls {
@@ -146,10 +147,11 @@ func inside(c *ir.Call) (n int) {
 // which is far from all others unless it is an output.
 func (l *planner) placeParts(n int, c *ir.Call) {
 	sig := c.Sig(l.known)
-	starts := sig.Pieces(nil)
+	starts := sig.Parts(nil)
 	if starts == nil || l.choose(4) == 3 {
 		return
 	}
+	rank := c.Results[0].Type.Shape.Rank()
 	to, ok := l.home[c.Results[0]]
 	if !ok {
 		to = plan.Value{Space: plan.SpaceArena, Offset: 1 << 16 * int64(n+1)}
@@ -159,19 +161,50 @@ func (l *planner) placeParts(n int, c *ir.Call) {
 		if _, known := l.home[v]; known || v.Def == nil || len(v.Def.Regions) > 0 || l.choose(4) == 3 {
 			continue
 		}
-		s := v.Def.Sig(l.known)
-		if arg, _ := s.ViewOf(v.Index); arg >= 0 || l.inner[v.Def] != l.inner[c] {
+		if l.isView(v.Def, v.Index) || l.inner[v.Def] != l.inner[c] || bytesOf(v) == 0 || starts[i*rank] < 0 {
 			continue
 		}
-		at := to
-		at.Offset += int64(starts[i])
-		l.home[v], l.home[c.Results[0]] = at, to
+		l.home[v], l.home[c.Results[0]] = within(to, c.Results[0].Type, v.Type, starts[i*rank:(i+1)*rank]), to
 	}
+}
+
+// isView reports whether result r of a call may be a view or box of an operand.
+func (l *planner) isView(c *ir.Call, r int) bool {
+	sig := c.Sig(l.known)
+	if arg, _ := sig.ViewOf(r); arg >= 0 {
+		return true
+	}
+	return sig.IsStatic() && sig.BoxOf(r, make([]int, c.Results[r].Type.Shape.Rank())) >= 0
+}
+
+// viewIn returns the place of result r as a view or box of an operand.
+func (l *planner) viewIn(c *ir.Call, r int) (at plan.Value, ok bool) {
+	sig, v := c.Sig(l.known), c.Results[r]
+	if arg, offset := sig.ViewOf(r); arg >= 0 {
+		of := c.Args[arg].Value
+		at = *l.places[of]
+		if at.Strides == nil || offset == 0 && bytesOf(v) == bytesOf(of) {
+			at.Strides, ok = stridesIn(&at, of.Type, v.Type)
+			at.Offset += int64(offset)
+			return at, ok
+		}
+	}
+	index := make([]int, v.Type.Shape.Rank())
+	if arg := sig.BoxOf(r, index); arg >= 0 && bytesOf(v) > 0 {
+		of := c.Args[arg].Value
+		return within(*l.places[of], of.Type, v.Type, index), true
+	}
+	return plan.Value{}, false
 }
 
 func (l *planner) place(c *ir.Call, r int, v *ir.Value) {
 	if at, ok := l.home[v]; ok {
 		l.put(v, at)
+		return
+	}
+	if l.isView(c, r) && !l.copies(c) {
+		at, _ := l.viewIn(c, r)
+		l.put(v, plan.Value{Space: at.Space, Arg: at.Arg, Offset: at.Offset, Strides: at.Strides})
 		return
 	}
 	sig := c.Sig(l.known)
@@ -183,24 +216,54 @@ func (l *planner) place(c *ir.Call, r int, v *ir.Value) {
 		if kind == 0 && sig.AliasAlone(i, r) == op.Narrow {
 			kind = op.Narrow
 		}
-		if kind == 0 || kind == op.View && l.copies(c) || kind != op.View && (l.choose(4) == 3 || !l.mayOverwrite(c, i, sig, kind)) {
+		from := l.places[a.Value]
+		if kind == 0 || kind == op.View || kind == op.Narrow && from.Strides != nil || l.choose(4) == 3 || !l.mayOverwrite(c, i, sig, kind) {
 			continue
 		}
-		from := l.places[a.Value]
-		l.put(v, plan.Value{Space: from.Space, Arg: from.Arg, Offset: from.Offset + int64(offset)})
+		l.put(v, plan.Value{Space: from.Space, Arg: from.Arg, Offset: from.Offset + int64(offset), Strides: from.Strides})
 		return
 	}
-	at := plan.Value{Space: plan.SpaceArena, Size: bytesOf(v), Offset: 64 * int64(l.choose(3))}
+	at := plan.Value{Space: plan.SpaceArena, Size: bytesOf(v), Type: v.Type.String(), Offset: 64 * int64(l.choose(3))}
+	if l.choose(6) == 1 && len(c.Regions) == 0 {
+		at.Strides = l.anyStrides(v.Type)
+	}
 	for !l.free(c, v, &at) {
 		at.Offset += 64
 	}
 	l.put(v, at)
 }
 
+// anyStrides returns strides of a value that is computed into a place of its
+// own, nil if it has no elements. Each is a multiple of the next, so that views
+// of the value have a frame with it.
+func (l *planner) anyStrides(t op.Type) []int64 {
+	sizes := t.Shape.Sizes()
+	strides, list := make([]int64, len(sizes)), make([]int, len(sizes))
+	span, step := int64(1), int64(1)
+	for d := len(sizes) - 1; d >= 0; d-- {
+		step *= (span+step-1)/step + int64(l.choose(3))
+		strides[d] = step
+		span += int64(sizes[d]-1) * strides[d]
+		list[d] = int(strides[d])
+	}
+	if t.DType.Size() == 0 || t.Shape.NumElements() == 0 || isRowMajor(sizes, list) {
+		return nil
+	}
+	return strides
+}
+
 // copies chooses once per call: views of one call are all made or all copied.
 func (l *planner) copies(c *ir.Call) bool {
 	if _, chosen := l.copied[c]; !chosen {
 		l.copied[c] = l.choose(4) == 3
+		for r, v := range c.Results {
+			if v == nil {
+				continue
+			}
+			_, known := l.home[v]
+			_, ok := l.viewIn(c, r)
+			l.copied[c] = l.copied[c] || known || !ok
+		}
 	}
 	return l.copied[c]
 }
@@ -222,7 +285,7 @@ func (l *planner) mayOverwrite(c *ir.Call, i int, sig *op.Sig, kind op.AliasKind
 			continue
 		}
 		other, _ := sig.AliasOf(j, 0)
-		if y := l.places[a.Value]; kind != op.Same || other != op.Same || y.Offset != x.Offset || y.Size != x.Size {
+		if y := l.places[a.Value]; kind != op.Same || other != op.Same || y.Offset != x.Offset || y.Size != x.Size || !slices.Equal(y.Strides, x.Strides) {
 			return false
 		}
 	}
@@ -245,11 +308,12 @@ func (l *planner) free(c *ir.Call, v *ir.Value, at *plan.Value) bool {
 	return true
 }
 
+// share reports whether the extents of two values share bytes.
 func share(a, b *plan.Value) bool {
 	if a.Space != b.Space || a.Space == plan.SpaceWeight || a.Space != plan.SpaceArena && a.Arg != b.Arg {
 		return false
 	}
-	return max(a.Offset, b.Offset) < min(a.Offset+a.Size, b.Offset+b.Size)
+	return max(a.Offset, b.Offset) < min(a.Offset+a.Extent(), b.Offset+b.Extent())
 }
 
 // clonePlan copies what mutants change.
@@ -261,6 +325,9 @@ func clonePlan(d *plan.Plan) *plan.Plan {
 		c.Steps[i].Reads = append([]int(nil), d.Steps[i].Reads...)
 	}
 	c.Values = append([]plan.Value(nil), d.Values...)
+	for i := range c.Values {
+		c.Values[i].Strides = slices.Clone(c.Values[i].Strides)
+	}
 	c.InPlace = append([]plan.InPlace(nil), d.InPlace...)
 	c.Peak.Live = append([]int(nil), d.Peak.Live...)
 	return &c

@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -35,7 +36,8 @@ type simulator struct {
 	known func(*ir.Value) ([]byte, bool)
 	calls []*ir.Call
 	at    map[*ir.Value]*plan.Value
-	ideal map[*ir.Value][]stamp // the value if no bytes were shared
+	ideal map[*ir.Value][]stamp   // the value if no bytes were shared
+	bytes map[*ir.Value][]address // of its place, in its row-major order
 
 	memory   map[address]stamp
 	computed map[*ir.Value]bool
@@ -49,7 +51,7 @@ type simulator struct {
 // returns a byte that it must not.
 func simulate(p *ir.Program, d *plan.Plan, weights ir.Weights) error {
 	d = clonePlan(d)
-	s := &simulator{p: p, d: d, known: ir.Known(weights), at: entries(p, d), ideal: map[*ir.Value][]stamp{}}
+	s := &simulator{p: p, d: d, known: ir.Known(weights), at: entries(p, d), ideal: map[*ir.Value][]stamp{}, bytes: map[*ir.Value][]address{}}
 	branches := 0
 	p.Walk(func(_ *ir.Block, c *ir.Call) {
 		s.calls = append(s.calls, c)
@@ -59,6 +61,7 @@ func simulate(p *ir.Program, d *plan.Plan, weights ir.Weights) error {
 		return fmt.Errorf("steps: %d of %d, %w", end, len(d.Steps), err)
 	}
 	for _, v := range allValues(p) {
+		s.locate(v)
 		s.idealise(v)
 		if err := s.inBounds(v); err != nil {
 			return err
@@ -99,46 +102,91 @@ func (s *simulator) structure(b *ir.Block, lo int) (hi int, err error) {
 	return lo, nil
 }
 
-// viewOf returns the operand that result r is a view of.
-func (s *simulator) viewOf(c *ir.Call, r int) (of *ir.Value, offset int64) {
+// viewOf returns the operand that result r is a view of, or in a box of whose
+// bytes it lies, and for each byte of the result that of the operand.
+func (s *simulator) viewOf(c *ir.Call, r int) (of *ir.Value, image []int64) {
 	sig := c.Sig(s.known)
 	for i, a := range c.Args {
 		if a.Value == nil {
 			continue
 		}
 		if kind, off := sig.AliasOf(i, r); kind == op.View {
-			return a.Value, int64(off)
+			for k := range bytesOf(c.Results[r]) {
+				image = append(image, int64(off)+k)
+			}
+			return a.Value, image
 		}
 	}
-	return nil, 0
+	for i, a := range c.Args {
+		if a.Value == nil {
+			continue
+		}
+		if image := boxOf(c, sig, i, r); len(image) > 0 && s.liesIn(c.Results[r], a.Value, image) {
+			return a.Value, image
+		}
+	}
+	return nil, nil
+}
+
+// liesIn reports whether each byte of v is a byte of the place of another
+// value.
+func (s *simulator) liesIn(v, of *ir.Value, image []int64) bool {
+	for k, n := range image {
+		if s.byteOf(v, int64(k)) != s.byteOf(of, n) {
+			return false
+		}
+	}
+	return true
+}
+
+// locate finds the bytes of a value's place.
+func (s *simulator) locate(v *ir.Value) {
+	x := s.at[v]
+	for _, at := range offsets(x) {
+		a := address{x.Space, x.Arg, at}
+		if x.Space == plan.SpaceArena {
+			a.arg = 0
+		}
+		s.bytes[v] = append(s.bytes[v], a)
+	}
 }
 
 func (s *simulator) idealise(v *ir.Value) {
-	n := bytesOf(v)
-	if v.Def != nil && len(v.Def.Regions) == 0 {
-		if of, offset := s.viewOf(v.Def, v.Index); of != nil {
-			s.ideal[v] = s.ideal[of][offset : offset+n]
-			return
-		}
-	}
-	if v.Def != nil && s.isPutTogether(v.Def) {
-		s.ideal[v] = nil
-		for _, a := range v.Def.Args {
-			s.ideal[v] = append(s.ideal[v], s.ideal[a.Value]...)
-		}
-		return
-	}
-	stamps := make([]stamp, n)
+	stamps := make([]stamp, bytesOf(v))
 	for k := range stamps {
 		stamps[k] = stamp{v, int64(k)}
+	}
+	if v.Def != nil && len(v.Def.Regions) == 0 {
+		if of, image := s.viewOf(v.Def, v.Index); of != nil {
+			for k, n := range image {
+				stamps[k] = s.ideal[of][n]
+			}
+		}
+		for i := range s.putTogether(v.Def) {
+			for k, n := range partOf(v.Def, v.Def.Sig(s.known), i) {
+				stamps[n] = s.ideal[v.Def.Args[i].Value][k]
+			}
+		}
 	}
 	s.ideal[v] = stamps
 }
 
-// isPutTogether reports whether the result of a call is its operands, one after
-// the other.
-func (s *simulator) isPutTogether(c *ir.Call) bool {
-	return c.Sig(s.known).Pieces(nil) != nil
+// putTogether returns the operands of a call that are parts of its result, and
+// whether each lies there. It returns none if none does, unless the result is
+// its operands, one after the other.
+func (s *simulator) putTogether(c *ir.Call) map[int]bool {
+	sig, any := c.Sig(s.known), false
+	parts := map[int]bool{}
+	for i := range c.Args {
+		if image := partOf(c, sig, i); image != nil {
+			parts[i] = s.liesIn(c.Args[i].Value, c.Results[0], image)
+			any = any || parts[i]
+		}
+	}
+	if !any && sig.Pieces(nil) == nil {
+		return nil
+	}
+	return parts
 }
 
 func (s *simulator) inBounds(v *ir.Value) error {
@@ -169,12 +217,22 @@ func (s *simulator) inBounds(v *ir.Value) error {
 		}
 		x.Arg = owner.ID
 		space = bytesOf(owner)
+		for k := range s.bytes[v] {
+			s.bytes[v][k].arg = owner.ID
+		}
 	default:
 		return fmt.Errorf("%s: space %q", v, x.Space)
 	}
 	switch {
 	case x.Size != bytesOf(v) || x.Offset < 0 || x.Offset > space-x.Size:
 		return fmt.Errorf("%s: %d bytes at %d of %d", v, x.Size, x.Offset, space)
+	case !slices.IsSortedFunc(s.bytes[v], func(a, b address) int { return cmp.Compare(a.offset, b.offset) }) ||
+		len(slices.Compact(slices.Clone(s.bytes[v]))) != len(s.bytes[v]):
+		return fmt.Errorf("%s: bytes out of order, or twice", v)
+	case x.Size > 0 && s.bytes[v][x.Size-1].offset >= space:
+		return fmt.Errorf("%s: ends behind byte %d", v, space)
+	case x.Strides != nil && s.isAround(v):
+		return fmt.Errorf("%s: strides around a region", v)
 	case x.Offset%need != 0 || owner != nil && need > elementAlign(owner):
 		return fmt.Errorf("%s: not aligned", v)
 	case v.Kind == ir.Param && (x.Space != plan.SpaceInput || x.Offset != 0 || owner != v):
@@ -196,11 +254,19 @@ func elementAlign(v *ir.Value) int64 {
 	}
 }
 
-func (s *simulator) byteOf(v *ir.Value, k int64) address {
-	x := s.at[v]
-	a := address{x.Space, x.Arg, x.Offset + k}
-	if x.Space == plan.SpaceArena {
-		a.arg = 0
-	}
-	return a
+func (s *simulator) byteOf(v *ir.Value, k int64) address { return s.bytes[v][k] }
+
+// isAround reports whether v is an operand or a result of a call with regions,
+// or the result of a region.
+func (s *simulator) isAround(v *ir.Value) bool {
+	return slices.ContainsFunc(s.calls, func(c *ir.Call) bool {
+		if len(c.Regions) == 0 {
+			return false
+		}
+		around := slices.Contains(c.Results, v) || slices.ContainsFunc(c.Args, func(a ir.Operand) bool { return a.Value == v })
+		for _, region := range c.Regions {
+			around = around || slices.Contains(region.Results, v)
+		}
+		return around
+	})
 }

@@ -23,8 +23,8 @@ func (s *simulator) run() error {
 	owner := map[address]*ir.Value{}
 	for i, v := range s.p.Body.Results {
 		x := s.at[v]
-		own := x.Space == plan.SpaceOutput && x.Arg == i && x.Offset == 0
-		returned := x.Space == plan.SpaceInput && s.p.Body.Params[x.Arg].Donated && x.Offset == 0 && 2*x.Size >= bytesOf(s.p.Body.Params[x.Arg])
+		own := x.Space == plan.SpaceOutput && x.Arg == i && x.Offset == 0 && x.Strides == nil
+		returned := x.Space == plan.SpaceInput && s.p.Body.Params[x.Arg].Donated && x.Offset == 0 && x.Strides == nil && 2*x.Size >= bytesOf(s.p.Body.Params[x.Arg])
 		if !own && !returned {
 			return fmt.Errorf("output %d (%s) is in %s %d", i, v, x.Space, x.Arg)
 		}
@@ -132,7 +132,7 @@ func (s *simulator) reads(c *ir.Call, r int, k int64) error {
 func (s *simulator) inOrder(c *ir.Call, r int) bool {
 	sig := c.Sig(s.known)
 	for i, a := range c.Args {
-		if a.Value != nil && sig.AliasAlone(i, r) == op.Narrow && s.byteOf(a.Value, 0) == s.byteOf(c.Results[r], 0) {
+		if a.Value != nil && sig.AliasAlone(i, r) == op.Narrow && bytesOf(c.Results[r]) > 0 && s.byteOf(a.Value, 0) == s.byteOf(c.Results[r], 0) {
 			return true
 		}
 	}
@@ -148,17 +148,19 @@ func (s *simulator) compute(c *ir.Call) error {
 		if v == nil {
 			continue
 		}
-		of, offset := s.viewOf(c, r)
-		inPlace = inPlace && of != nil && s.byteOf(of, offset) == s.byteOf(v, 0)
+		of, image := s.viewOf(c, r)
+		lies := of != nil && s.liesIn(v, of, image)
+		if inPlace = inPlace && lies; of != nil && !lies && s.touches(v, of) {
+			return fmt.Errorf("%s is a view of %s and lies elsewhere in its bytes", v, of)
+		}
 	}
 	if inPlace {
 		return nil
 	}
-	var there map[int64]bool // bytes of the result that need not be copied
-	if s.isPutTogether(c) {
-		if there = s.partsThere(c); int64(len(there)) == bytesOf(c.Results[0]) {
-			return nil
-		}
+	parts := s.putTogether(c)
+	there := s.partsThere(c, parts) // bytes of the result that need not be written
+	if parts != nil && int64(len(there)) == bytesOf(c.Results[0]) {
+		return nil
 	}
 	for r, v := range c.Results {
 		if v == nil || bytesOf(v) == 0 {
@@ -181,7 +183,7 @@ func (s *simulator) compute(c *ir.Call) error {
 				return err
 			}
 			for b := range size {
-				if there != nil && s.isOfOperand(c, s.byteOf(v, k*size+b)) {
+				if parts != nil && s.isOfOperand(c, s.byteOf(v, k*size+b)) {
 					return fmt.Errorf("a part of %s is copied over an operand", v)
 				}
 				s.memory[s.byteOf(v, k*size+b)] = s.ideal[v][k*size+b]
@@ -195,25 +197,26 @@ func (s *simulator) compute(c *ir.Call) error {
 }
 
 // partsThere returns the bytes of a call's result whose operands lie there.
-func (s *simulator) partsThere(c *ir.Call) map[int64]bool {
-	there, start := map[int64]bool{}, int64(0)
-	for _, a := range c.Args {
-		for k := range bytesOf(a.Value) {
-			if s.byteOf(a.Value, 0) == s.byteOf(c.Results[0], start) {
-				there[start+k] = true
+func (s *simulator) partsThere(c *ir.Call, parts map[int]bool) map[int64]bool {
+	there := map[int64]bool{}
+	for i, lies := range parts {
+		if lies {
+			for _, n := range partOf(c, c.Sig(s.known), i) {
+				there[n] = true
 			}
 		}
-		start += bytesOf(a.Value)
 	}
 	return there
 }
 
+// touches reports whether two values share bytes.
+func (s *simulator) touches(v, w *ir.Value) bool {
+	return slices.ContainsFunc(s.bytes[v], func(a address) bool { return slices.Contains(s.bytes[w], a) })
+}
+
 // isOfOperand reports whether a byte is in the place of an operand of the call.
 func (s *simulator) isOfOperand(c *ir.Call, at address) bool {
-	return slices.ContainsFunc(c.Args, func(a ir.Operand) bool {
-		first := s.byteOf(a.Value, 0)
-		return first.space == at.space && first.arg == at.arg && first.offset <= at.offset && at.offset < first.offset+bytesOf(a.Value)
-	})
+	return slices.ContainsFunc(c.Args, func(a ir.Operand) bool { return a.Value != nil && slices.Contains(s.bytes[a.Value], at) })
 }
 
 // branch runs one region of the call of step i and returns the last step of
