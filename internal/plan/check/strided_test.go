@@ -446,7 +446,8 @@ func TestBoxesAgreeWithSimulator(t *testing.T) {
 	rounds(t, n.mutantsOfBoxes)
 	t.Logf("%d plans with strides, %d results and %d parts in place; of mutants %d accepted, %d rejected, %d refused without harm",
 		n.strided, n.inPlace, n.parts, n.accepted, n.rejected, n.refused)
-	if n.strided < 20 || n.parts < 10 || n.accepted < 5 || n.rejected < 10 || n.refused > (n.accepted+n.refused)/3 {
+	// With -short there are too few for rates.
+	if !testing.Short() && (n.strided < 300 || n.parts < 300 || n.accepted < 75 || n.rejected < 150 || n.refused > n.accepted/5) {
 		t.Errorf("got %+v, want more of what is accepted and rejected, and less that is refused without harm", n)
 	}
 }
