@@ -8,6 +8,7 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/internal/kernel/sequence"
 	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
 )
 
 var _ = register(map[string]binder{
@@ -28,7 +29,8 @@ func bindAttention(c *op.Call) (Kernel, error) {
 // the keys that joins past and present.
 type attention[T kernel.Float] struct {
 	spec    sequence.Attention
-	queries int // tiles
+	queries int              // tiles
+	joined  [2]sequence.Rows // where the rows of results 1 and 2 lie
 }
 
 func newAttention[T kernel.Float]() Kernel { return &attention[T]{} }
@@ -48,7 +50,7 @@ func (k *attention[T]) Refill(t *Task) error {
 		k.spec.Scale = c.Float("scale")
 	}
 	if has(c, 3) {
-		sizes, strides := c.In[3].Shape.Sizes(), c.In[3].Shape.Strides()
+		sizes, strides := c.In[3].Shape.Sizes(), stridesOf(&c.In[3])
 		k.spec.MaskKeys = sizes[len(sizes)-1]
 		for i := range k.spec.Mask {
 			if at := len(sizes) - 4 + i; at >= 0 && sizes[at] != 1 {
@@ -56,12 +58,88 @@ func (k *attention[T]) Refill(t *Task) error {
 			}
 		}
 	}
+	k.lay(c)
 	k.queries = k.spec.Tiles()
 	t.Tiles, t.Scratch = k.queries, k.spec.ScratchElements()*c.In[0].DType.Size()
 	if wanted(c, 1) || wanted(c, 2) {
 		t.Tiles += n.Batch * n.Groups
 	}
 	return nil
+}
+
+func (k *attention[T]) takesStrides() bool { return true }
+
+// lay sets where operands and results lie.
+func (k *attention[T]) lay(c *op.Call) {
+	a := &k.spec
+	a.Lay()
+	placeRows(&a.PlaceQ, c.In, 0, a.Size)
+	placeRows(&a.PlaceK, c.In, 1, a.Size)
+	placeRows(&a.PlaceV, c.In, 2, a.ValueSize)
+	placeRows(&a.PlacePastK, c.In, 4, a.Size)
+	placeRows(&a.PlacePastV, c.In, 5, a.ValueSize)
+	placeRows(&a.PlaceY, c.Out, 0, a.ValueSize)
+	for i := range k.joined {
+		k.joined[i] = sequence.RowsOf(a.Groups, a.Past+a.Keys, [2]int{a.Size, a.ValueSize}[i], false)
+		placeRows(&k.joined[i], c.Out, 1+i, 0)
+	}
+}
+
+// placeRows sets where the rows of an operand or a result lie if it has gaps;
+// of one with three axes a row has several heads of the given size.
+func placeRows(to *sequence.Rows, args []op.Arg, i, size int) {
+	if i >= len(args) || !hasGaps(&args[i]) {
+		return
+	}
+	s := args[i].Layout.Strides()
+	if len(s) == 3 {
+		*to = sequence.Rows{Sample: s[0], Row: s[1], Head: size}
+		return
+	}
+	*to = sequence.Rows{Sample: s[0], Head: s[1], Row: s[2]}
+}
+
+// headsLaid is for attention on one floating-point type: the elements of a row
+// follow each other. Scores and lengths are contiguous.
+func headsLaid(s *op.Sig, in, out []*shape.Layout) bool {
+	for _, t := range s.Args {
+		if t.DType.IsFloat() && t.DType != s.Args[0].DType {
+			return false
+		}
+	}
+	return oneFloatKernel(s.Args[0].DType) && evenlyLaid(in, 6) && evenlyLaid(out, 3)
+}
+
+// oneFloatKernel reports whether kernels of floats compute in this type.
+func oneFloatKernel(dt dtype.DType) bool { return dt == dtype.F32 || dt == dtype.F64 }
+
+// evenlyLaid reports whether the elements along the last axis follow each other
+// in all layouts, and one of them, by its number, has no gaps.
+func evenlyLaid(layouts []*shape.Layout, whole int) bool {
+	for i, l := range layouts {
+		if l == nil || l.IsContiguous() {
+			continue
+		}
+		last := l.Shape().Rank() - 1
+		if i == whole || l.Shape().Size(last) > 1 && l.Strides()[last] != 1 {
+			return false
+		}
+	}
+	return true
+}
+
+var _ = registerWalkers(headsLaid, "attention")
+
+var _ = registerWalkers(turnedLaid, "rotary_embedding")
+
+// turnedLaid is for rotary_embedding: angles and positions are contiguous.
+func turnedLaid(s *op.Sig, in, out []*shape.Layout) bool {
+	for i, l := range in {
+		if i > 0 && l != nil && !l.IsContiguous() {
+			return false
+		}
+	}
+	return oneFloatKernel(s.Args[0].DType) && s.Args[0].DType == s.Args[1].DType && evenlyLaid(in, -1) && evenlyLaid(out, -1)
 }
 
 // window returns how far a query sees, limited to what two ints add up to.
@@ -81,8 +159,8 @@ func (k *attention[T]) Tile(t *Task, tile int, scratch []byte) {
 	c := t.Call
 	size := c.In[0].DType.Size()
 	if tile >= k.queries {
-		joinKeys(c, &k.spec, tile-k.queries, 1, k.spec.Size*size)
-		joinKeys(c, &k.spec, tile-k.queries, 2, k.spec.ValueSize*size)
+		k.joinKeys(c, tile-k.queries, 1, k.spec.Size*size, &k.spec.PlacePastK, &k.spec.PlaceK)
+		k.joinKeys(c, tile-k.queries, 2, k.spec.ValueSize*size, &k.spec.PlacePastV, &k.spec.PlaceV)
 		return
 	}
 	args := sequence.AttentionArgs[T]{
@@ -99,22 +177,27 @@ func (k *attention[T]) Tile(t *Task, tile int, scratch []byte) {
 
 // joinKeys writes the past rows and the new ones of one sample and head into
 // result 1 or 2; row is the bytes of one.
-func joinKeys(c *op.Call, spec *sequence.Attention, index, result, row int) {
+func (k *attention[T]) joinKeys(c *op.Call, index, result, row int, past, fresh *sequence.Rows) {
 	if !wanted(c, result) {
 		return
 	}
-	dst := c.Out[result].Data[index*(spec.Past+spec.Keys)*row:]
-	if spec.Past > 0 {
-		copy(dst[:spec.Past*row], c.In[3+result].Data[index*spec.Past*row:])
-	}
-	src := c.In[result].Data
-	for key := range spec.Keys {
-		at := index*spec.Keys + key
-		if spec.Packed {
-			at = (index/spec.Groups*spec.Keys+key)*spec.Groups + index%spec.Groups
+	a, to, size := &k.spec, &k.joined[result-1], c.Out[result].DType.Size()
+	sample, group := index/a.Groups, index%a.Groups
+	dst := c.Out[result].Data
+	copyRows := func(src []byte, from *sequence.Rows, first, n int) {
+		bytes := row
+		if n > 1 && from.Row*size == row && to.Row*size == row {
+			bytes, n = n*row, 1
 		}
-		copy(dst[(spec.Past+key)*row:][:row], src[at*row:])
+		for i := range n {
+			at := from.At(sample, group, i) * size
+			copy(dst[to.At(sample, group, first+i)*size:][:bytes], src[at:at+bytes])
+		}
 	}
+	if a.Past > 0 {
+		copyRows(c.In[3+result].Data, past, 0, a.Past)
+	}
+	copyRows(c.In[result].Data, fresh, a.Past, a.Keys)
 }
 
 func bindRotary(c *op.Call) (Kernel, error) {
@@ -145,10 +228,15 @@ func (k *rotary[T]) Refill(t *Task) error {
 	} else {
 		k.spec.Length, k.spec.Size = sizes[2], sizes[3]
 	}
+	k.spec.Lay()
+	placeRows(&k.spec.PlaceX, c.In, 0, k.spec.Size)
+	placeRows(&k.spec.PlaceY, c.Out, 0, k.spec.Size)
 	k.rows = groupsOf(k.spec.Rows(), k.spec.Size*c.In[0].DType.Size())
 	t.Tiles = k.rows.tiles()
 	return nil
 }
+
+func (k *rotary[T]) takesStrides() bool { return true }
 
 func (k *rotary[T]) Start(t *Task) error {
 	for i, p := range in[int64](t.Call, 3) {

@@ -125,12 +125,17 @@ func (k *binaryInt[T]) Tile(t *Task, tile int, _ []byte) {
 	elementwise.BinaryInt(t.variant, k.f, &k.nest, lo, hi, out[T](c, 0), in[T](c, 0), in[T](c, 1))
 }
 
-var _ = registerWalkers(oneFloat, "pow", "mod", "prelu", "max", "min", "sum")
+var _ = registerWalkers(oneType, "pow", "mod", "prelu", "max", "min", "sum", "bit_shift")
 
 var _ = registerWalkers(anyLayout, "where")
 
-// oneFloat is for functions of two operands: those of floats are not computed
-// in another type.
+// oneType is for functions of two operands that are computed in their type.
+func oneType(s *op.Sig, _, _ []*shape.Layout) bool {
+	return len(s.Args) == 2 && s.Args[0].DType == s.Args[1].DType
+}
+
+// oneFloat is for functions of two operands that are computed in their type if
+// that is a floating-point one.
 func oneFloat(s *op.Sig, _, _ []*shape.Layout) bool {
 	return len(s.Args) == 2 && s.Args[0].DType == s.Args[1].DType && s.Args[0].DType.IsFloat()
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/tenure-go/tenure/internal/elementwise"
 	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
 )
 
 // The functions of the kernels by their names.
@@ -39,9 +40,7 @@ func functionBinders(functions []*elementwise.Function, binaries []*elementwise.
 		if f.ONNX != "" {
 			binders[f.Name] = binaryFunctionBinder(f)
 			registerApart(elementwiseApart, f.Name)
-			if registerWalkers(oneFloat, f.Name); f.Predicate {
-				registerWalkers(anyLayout, f.Name)
-			}
+			registerWalkers(walkerOf(f), f.Name)
 		}
 	}
 	return binders
@@ -84,6 +83,18 @@ func binaryFunctionBinder(f *elementwise.Binary) binder {
 		}
 		return binaryOn(c, own)
 	}
+}
+
+// walkerOf returns which calls of a function of two operands are computed in
+// the type of these.
+func walkerOf(f *elementwise.Binary) func(s *op.Sig, in, out []*shape.Layout) bool {
+	switch {
+	case f.Predicate:
+		return anyLayout
+	case f.Formula == nil:
+		return oneType
+	}
+	return oneFloat
 }
 
 func wantKernel[F any](functions map[string]F, name string) {

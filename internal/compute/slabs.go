@@ -153,16 +153,20 @@ type face struct {
 // calls of it cannot be under way at once.
 type writesItself interface{ writesItself() }
 
-// check returns whether the kernels of a call whose operands or results have
-// gaps take them.
-func (k *slabs) check(c *op.Call) bool {
+// check reports whether a call whose operands or results have gaps is taken,
+// and whether a kernel that takes strides walks these.
+func (k *slabs) check(c *op.Call) (walks, ok bool) {
 	for side, args := range [2][]op.Arg{c.In, c.Out} {
 		k.layouts[side] = k.layouts[side][:0]
 		for i := range args {
 			k.layouts[side] = append(k.layouts[side], args[i].Layout)
 		}
 	}
-	return Strided(c.Sig, k.layouts[0], k.layouts[1])
+	if !Strided(c.Sig, k.layouts[0], k.layouts[1]) {
+		return false, false
+	}
+	of := walkers[c.Def]
+	return of != nil && of(c.Sig, k.layouts[0], k.layouts[1]), true
 }
 
 func (k *slabs) Refill(t *Task) error {

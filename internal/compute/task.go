@@ -165,16 +165,17 @@ func (t *Task) size() error {
 
 // findGaps decides what runs, by how operands and results lie.
 func (t *Task) findGaps() error {
-	gaps := anyGaps(t.Call)
+	gaps, walks := anyGaps(t.Call), false
 	if gaps {
 		if t.slabs == nil {
 			t.slabs = &slabs{}
 		}
-		if !t.slabs.check(t.Call) {
+		var ok bool
+		if walks, ok = t.slabs.check(t.Call); !ok {
 			return badLayouts(t.Call)
 		}
 	}
-	if in := gaps && !takesStrides(t.Kernel); in != t.inSlabs {
+	if in := gaps && !(walks && takesStrides(t.Kernel)); in != t.inSlabs {
 		if t.inSlabs = in; in {
 			t.setEnds(t.slabs)
 		} else {

@@ -8,8 +8,25 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/reduce"
 )
 
+// Rows says where the rows of all heads of an operand or a result lie: the
+// elements from one sample, head or row to the next. Those of a row follow each
+// other.
+type Rows struct{ Sample, Head, Row int }
+
+// At is where a row begins.
+func (r *Rows) At(sample, head, row int) int { return sample*r.Sample + head*r.Head + row*r.Row }
+
+// RowsOf are those of [batch, heads, length, size], or of [batch, length, heads
+// * size] if packed, without gaps.
+func RowsOf(heads, length, size int, packed bool) Rows {
+	if packed {
+		return Rows{Sample: heads * length * size, Head: size, Row: heads * size}
+	}
+	return Rows{Sample: heads * length * size, Head: length * size, Row: size}
+}
+
 // Attention is softmax(Q * K^T * Scale + mask) * V for each head. Q has Heads
-// heads, K and V have Groups, each for Heads/Groups of Q. All are [Batch,
+// heads, K and V have Groups, each for Heads/Groups of Q. They are [Batch,
 // heads, length, size], or [Batch, length, heads * size] if Packed; past keys
 // and values are never packed.
 type Attention struct {
@@ -21,6 +38,8 @@ type Attention struct {
 	Causal               bool
 	Left, Right          int // how far a query sees; -1 for no limit
 	Output               int // what Scores gets: 0 the products, 1 after Softcap, 2 after the mask, 3 after softmax
+
+	PlaceQ, PlaceK, PlaceV, PlacePastK, PlacePastV, PlaceY Rows // where they lie: see Lay
 
 	Mask     [3]int // strides of the mask along batch, heads and queries
 	MaskKeys int    // keys that the mask has; the others are masked
@@ -34,6 +53,13 @@ type AttentionArgs[T kernel.Float] struct {
 	Lengths                                []int64
 }
 
+// Lay sets the places of operands and results without gaps.
+func (a *Attention) Lay() {
+	a.PlaceQ, a.PlaceY = RowsOf(a.Heads, a.Queries, a.Size, a.Packed), RowsOf(a.Heads, a.Queries, a.ValueSize, a.Packed)
+	a.PlaceK, a.PlaceV = RowsOf(a.Groups, a.Keys, a.Size, a.Packed), RowsOf(a.Groups, a.Keys, a.ValueSize, a.Packed)
+	a.PlacePastK, a.PlacePastV = RowsOf(a.Groups, a.Past, a.Size, false), RowsOf(a.Groups, a.Past, a.ValueSize, false)
+}
+
 func (a *Attention) total() int { return a.Past + a.Keys }
 
 func (a *Attention) perTile() int {
@@ -45,14 +71,6 @@ func (a *Attention) Tiles() int { return kernel.CeilDiv(a.Batch*a.Heads*a.Querie
 
 // ScratchElements returns the size of a worker's scratch, in elements.
 func (a *Attention) ScratchElements() int { return a.total() }
-
-// at is where a row of a head starts, and how far its next row is.
-func (a *Attention) at(batch, heads, head, length, size int) (start, step int) {
-	if a.Packed {
-		return (batch*length*heads + head) * size, heads * size
-	}
-	return (batch*heads + head) * length * size, size
-}
 
 // seen returns the range of keys that a query may see, if the mask allows them.
 func (a *Attention) seen(lengths []int64, batch, query int) (lo, hi int) {
@@ -89,12 +107,10 @@ func AttentionTile[T kernel.Float](v *kernel.Variant, a *Attention, tile int, g 
 		split := min(max(a.Past, from), to) // past keys are before it
 		scores := scratch[:to-from]
 		past, rest := scores[:split-from], scores[split-from:]
-		start, step := a.at(batch, a.Heads, head, a.Queries, a.Size)
-		q := g.Q[start+query*step:][:a.Size]
+		q := g.Q[a.PlaceQ.At(batch, head, query):][:a.Size]
 		clear(scores)
-		dots(v, past, q, g.PastK, ((batch*a.Groups+group)*a.Past+from)*a.Size, a.Size)
-		at, ld := a.at(batch, a.Groups, group, a.Keys, a.Size)
-		dots(v, rest, q, g.K, at+(split-a.Past)*ld, ld)
+		dots(v, past, q, g.PastK, a.PlacePastK.At(batch, group, from), a.PlacePastK.Row)
+		dots(v, rest, q, g.K, a.PlaceK.At(batch, group, split-a.Past), a.PlaceK.Row)
 		output := func(stage int) {
 			if g.Scores != nil && a.Output == stage {
 				copy(g.Scores[r*len(scores):], scores)
@@ -118,12 +134,10 @@ func AttentionTile[T kernel.Float](v *kernel.Variant, a *Attention, tile int, g 
 			clear(scores)
 		}
 		output(3)
-		start, step = a.at(batch, a.Heads, head, a.Queries, a.ValueSize)
-		y := g.Y[start+query*step:][:a.ValueSize]
+		y := g.Y[a.PlaceY.At(batch, head, query):][:a.ValueSize]
 		clear(y)
-		weighted(v, y, past, g.PastV, ((batch*a.Groups+group)*a.Past+from)*a.ValueSize, a.ValueSize)
-		at, ld = a.at(batch, a.Groups, group, a.Keys, a.ValueSize)
-		weighted(v, y, rest, g.V, at+(split-a.Past)*ld, ld)
+		weighted(v, y, past, g.PastV, a.PlacePastV.At(batch, group, from), a.PlacePastV.Row)
+		weighted(v, y, rest, g.V, a.PlaceV.At(batch, group, split-a.Past), a.PlaceV.Row)
 	}
 }
 
@@ -207,6 +221,14 @@ func weighted[T kernel.Float](v *kernel.Variant, dst, weights, values []T, at, l
 type Rotary struct {
 	Batch, Length, Heads, Size, Half int
 	Packed, Interleaved              bool
+
+	PlaceX, PlaceY Rows // where the operand and the result lie: see Lay
+}
+
+// Lay sets the places of an operand and a result without gaps.
+func (r *Rotary) Lay() {
+	r.PlaceX = RowsOf(r.Heads, r.Length, r.Size, r.Packed)
+	r.PlaceY = r.PlaceX
 }
 
 // Rows is how many heads there are at all positions.
@@ -216,17 +238,18 @@ func (r *Rotary) Rows() int { return r.Batch * r.Length * r.Heads }
 // position, or the rows that the positions name.
 func RotaryRows[T kernel.Float](r *Rotary, lo, hi int, dst, src, cos, sin []T, positions []int64) {
 	for row := lo; row < hi; row++ {
-		var place int // sample and position
+		var sample, head, at int
 		if r.Packed {
-			place = row / r.Heads
+			sample, at, head = row/r.Heads/r.Length, row/r.Heads%r.Length, row%r.Heads
 		} else {
-			place = row/r.Length/r.Heads*r.Length + row%r.Length
+			sample, head, at = row/r.Length/r.Heads, row/r.Length%r.Heads, row%r.Length
 		}
+		place := sample*r.Length + at
 		if positions != nil {
 			place = int(positions[place])
 		}
 		c, s := cos[place*r.Half:][:r.Half], sin[place*r.Half:][:r.Half]
-		d, x := dst[row*r.Size:][:r.Size], src[row*r.Size:][:r.Size]
+		d, x := dst[r.PlaceY.At(sample, head, at):][:r.Size], src[r.PlaceX.At(sample, head, at):][:r.Size]
 		first, step := r.Half, 1
 		if r.Interleaved {
 			first, step = 1, 2

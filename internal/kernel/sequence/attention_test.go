@@ -56,6 +56,7 @@ func attention(t *testing.T, v *kernel.Variant, a sequence.Attention, lengths []
 		args.Bias = kerneltest.In(s, "bias", bias)
 	}
 	scratch := kerneltest.Out[float32](s, "scratch", a.ScratchElements())
+	a.Lay()
 	kerneltest.Backwards(a.Tiles(), func(i int) { sequence.AttentionTile(v, &a, i, &args, scratch) })
 	s.Check()
 	row := func(x []float32, batch, heads, head, length, at, size int) []float64 {
@@ -124,6 +125,7 @@ func testRotary(t *testing.T) {
 		{Batch: 2, Length: 3, Heads: 2, Size: 8, Half: 4}, {Batch: 2, Length: 3, Heads: 2, Size: 9, Half: 3, Packed: true}, {Batch: 1, Length: 5, Heads: 3, Size: 6, Half: 3, Interleaved: true},
 	} {
 		rand := kerneltest.NewRand(81)
+		r.Lay()
 		n, places := r.Rows()*r.Size, r.Batch*r.Length
 		x, cos, sin := kerneltest.Uniform(rand, n), kerneltest.Uniform(rand, places*r.Half), kerneltest.Uniform(rand, places*r.Half)
 		positions := make([]int64, places)
