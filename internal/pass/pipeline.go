@@ -15,18 +15,21 @@ type Pass struct {
 
 // Load are the passes that run once, when a program is read: those that do
 // not depend on the inputs' sizes.
-var Load = []Pass{Fold, Views, BatchNorm, CSE, DCE, Idioms, DCE}
+var Load = []Pass{Fold, Views, Pads, BatchNorm, CSE, DCE, Idioms, DCE}
 
 // Specialise is the pipeline of a copy of the program for each set of input
 // types: afterwards every type is static and every right to write into an
 // operand is marked.
-var Specialise = []Pass{Fold, Views, CSE, DCE, Idioms, DCE, Fuse, Views, DCE, Chain, Outputs, Donate}
+var Specialise = []Pass{Fold, Views, CSE, DCE, Pads, Idioms, DCE, Fuse, Views, DCE, Chain, Outputs, Donate}
 
 // before says which pass runs before which, and why. A test checks the
 // pipelines against it.
 var before = []struct{ first, second, why string }{
 	{"fold", "views", "whether a view changes the type is known once types are inferred"},
 	{"fold", "batchnorm", "weights are folded into weights"},
+	{"fold", "pads", "the extents of a pad are constants"},
+	{"views", "pads", "an identity between a pad and a convolution would hide the pattern"},
+	{"pads", "fuse", "a pool is fused with its pads"},
 	{"fold", "cse", "constants that fold makes are merged"},
 	{"fold", "idioms", "scalars of an idiom are known as constants"},
 	{"cse", "idioms", "a difference that is computed twice is one value"},
