@@ -17,7 +17,8 @@ import (
 // too.
 //
 // Requires: fold (the pads are constants), views. Guarantees: no pad of
-// constant extents that all of its readers can take in has a reader.
+// constant extents, which do not depend on the sizes of inputs, that all of its
+// readers can take in has a reader.
 //
 // Left to other passes: the pad itself, which nothing reads then (dce).
 var Pads = Pass{Name: "pads", Doc: "move pads into the convolutions and pools that read them", Run: movePads}
@@ -129,6 +130,9 @@ func (m *padMover) ints(c *ir.Call, arg int) (list []int64, ok bool) {
 		return nil, false
 	}
 	v := c.Args[arg].Value
+	if m.ctx.varies(v) { // with the sizes of inputs: a program for each of these would be too many
+		return nil, false
+	}
 	data, ok := m.ctx.constant(v)
 	if !ok {
 		return nil, false
@@ -154,7 +158,7 @@ func (m *padMover) value(c *ir.Call) (zero, ok bool) {
 		return true, true
 	}
 	v := c.Args[2].Value
-	if !m.ctx.isKnown(v) {
+	if !m.ctx.isKnown(v) || m.ctx.varies(v) {
 		return false, false
 	}
 	if x, is := m.ctx.scalar(v); is && math.IsInf(x, -1) {
