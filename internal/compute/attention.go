@@ -114,7 +114,7 @@ func headsLaid(s *op.Sig, in, out []*shape.Layout) bool {
 func oneFloatKernel(dt dtype.DType) bool { return dt == dtype.F32 || dt == dtype.F64 }
 
 // evenlyLaid reports whether the elements along the last axis follow each other
-// in all layouts, and one of them, by its number, has no gaps.
+// in all layouts, and one of them, by its number, has no gaps, -1 for none.
 func evenlyLaid(layouts []*shape.Layout, whole int) bool {
 	for i, l := range layouts {
 		if l == nil || l.IsContiguous() {

@@ -4,6 +4,7 @@ import (
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel/elementwise"
 	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
 )
 
 var _ = register(map[string]binder{"cast": bindCast})
@@ -22,14 +23,31 @@ func bindCast(c *op.Call) (Kernel, error) {
 }
 
 type castKernel struct {
-	flat
+	rows
 	mode elementwise.CastMode
 }
 
+// castsRows is rowsFollow for any types of whole bytes.
+func castsRows(s *op.Sig, in, out []*shape.Layout) bool {
+	from, to := s.Args[0].DType, s.Results[0].DType
+	return from.Size() > 0 && to.Size() > 0 && (from == to || inRows(in) && inRows(out))
+}
+
+var _ = registerWalkers(castsRows, "cast")
+
 func (k *castKernel) Tile(t *Task, tile int, _ []byte) {
+	if k.gaps {
+		k.each(k, t, tile, nil)
+		return
+	}
 	to, from := &t.Call.Out[0], &t.Call.In[0]
 	lo, hi := span(tile, k.n)
 	elementwise.Cast(t.variant, to.Data, to.DType, from.Data, from.DType, lo, hi, k.mode)
+}
+
+func (k *castKernel) row(t *Task, to, from, n int, _ []byte) {
+	y, x := &t.Call.Out[0], &t.Call.In[0]
+	elementwise.Cast(t.variant, y.Data[to*y.DType.Size():], y.DType, x.Data[from*x.DType.Size():], x.DType, 0, n, k.mode)
 }
 
 // halfAsF32 binds a call on 16-bit floats to the float32 kernels of its

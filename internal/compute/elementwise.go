@@ -7,6 +7,7 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/internal/kernel/elementwise"
 	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
 )
 
 // The functions that have no row in package elementwise.
@@ -28,14 +29,10 @@ type unary struct {
 	f    kernel.UnaryOp
 	p    [2]float64
 	read func(c *op.Call, p *[2]float64) // sets the parameters once per run; nil if they are attributes
-	n    int
+	rows
 }
 
-func (k *unary) Refill(t *Task) error {
-	k.n = elements(&t.Call.Out[0])
-	t.Tiles = spans(k.n)
-	return nil
-}
+func (k *unary) Refill(t *Task) error { return k.rows.Refill(t) }
 
 func (k *unary) Start(t *Task) error {
 	if k.read != nil {
@@ -82,10 +79,11 @@ func (k *unaryF32) Refill(t *Task) error {
 	return nil
 }
 
-func (k *unaryF32) Tile(t *Task, tile int, scratch []byte) {
+func (k *unaryF32) Tile(t *Task, tile int, scratch []byte) { k.each(k, t, tile, scratch) }
+
+func (k *unaryF32) row(t *Task, to, from, n int, scratch []byte) {
 	c := t.Call
-	lo, hi := span(tile, k.n)
-	dst, src := out[float32](c, 0)[lo:hi], in[float32](c, 0)[lo:hi]
+	dst, src := out[float32](c, 0)[to:to+n], in[float32](c, 0)[from:from+n]
 	if k.large && !sameBytes(c.Out[0].Data, c.In[0].Data) {
 		elementwise.UnaryStream(t.variant, k.f, dst, src, float32(k.p[0]), float32(k.p[1]), view[float32](scratch[:4*elementwise.StreamScratchFloats]))
 		return
@@ -95,9 +93,10 @@ func (k *unaryF32) Tile(t *Task, tile int, scratch []byte) {
 
 type unaryF64 struct{ unary }
 
-func (k *unaryF64) Tile(t *Task, tile int, _ []byte) {
-	lo, hi := span(tile, k.n)
-	elementwise.UnaryF64(t.variant, k.f, out[float64](t.Call, 0)[lo:hi], in[float64](t.Call, 0)[lo:hi], k.p[0], k.p[1])
+func (k *unaryF64) Tile(t *Task, tile int, _ []byte) { k.each(k, t, tile, nil) }
+
+func (k *unaryF64) row(t *Task, to, from, n int, _ []byte) {
+	elementwise.UnaryF64(t.variant, k.f, out[float64](t.Call, 0)[to:to+n], in[float64](t.Call, 0)[from:from+n], k.p[0], k.p[1])
 }
 
 type unaryHalf struct{ unary }
@@ -107,10 +106,11 @@ func (k *unaryHalf) Refill(t *Task) error {
 	return k.unary.Refill(t)
 }
 
-func (k *unaryHalf) Tile(t *Task, tile int, scratch []byte) {
+func (k *unaryHalf) Tile(t *Task, tile int, scratch []byte) { k.each(k, t, tile, scratch) }
+
+func (k *unaryHalf) row(t *Task, to, from, n int, scratch []byte) {
 	c := t.Call
-	lo, hi := span(tile, k.n)
-	elementwise.UnaryHalf(t.variant, k.f, c.In[0].DType, out[uint16](c, 0)[lo:hi], in[uint16](c, 0)[lo:hi],
+	elementwise.UnaryHalf(t.variant, k.f, c.In[0].DType, out[uint16](c, 0)[to:to+n], in[uint16](c, 0)[from:from+n],
 		float32(k.p[0]), float32(k.p[1]), view[float32](scratch[:halfScratch]))
 }
 
@@ -118,9 +118,10 @@ type unaryInt[T kernel.Integer] struct{ unary }
 
 func newUnaryInt[T kernel.Integer](u unary) Kernel { return &unaryInt[T]{u} }
 
-func (k *unaryInt[T]) Tile(t *Task, tile int, _ []byte) {
-	lo, hi := span(tile, k.n)
-	elementwise.UnaryInt(t.variant, k.f, out[T](t.Call, 0)[lo:hi], in[T](t.Call, 0)[lo:hi])
+func (k *unaryInt[T]) Tile(t *Task, tile int, _ []byte) { k.each(k, t, tile, nil) }
+
+func (k *unaryInt[T]) row(t *Task, to, from, n int, _ []byte) {
+	elementwise.UnaryInt(t.variant, k.f, out[T](t.Call, 0)[to:to+n], in[T](t.Call, 0)[from:from+n])
 }
 
 func bindGelu(c *op.Call) (Kernel, error) {
@@ -138,6 +139,54 @@ func (k *flat) Refill(t *Task) error {
 	t.Tiles = spans(k.n)
 	return nil
 }
+
+// rows is flat for kernels of operand 0 and result 0, of one shape, that may
+// have gaps between rows of elements that follow each other.
+type rows struct {
+	flat
+	gaps bool
+	nest kernel.Nest // result and operand, if there are gaps
+}
+
+// rowKernel computes n elements from one of the result and one of the operand
+// on.
+type rowKernel interface {
+	row(t *Task, to, from, n int, scratch []byte)
+}
+
+func (k *rows) takesStrides() bool { return true }
+
+func (k *rows) Refill(t *Task) error {
+	x, y := &t.Call.In[0], &t.Call.Out[0]
+	if k.gaps = hasGaps(x) || hasGaps(y); k.gaps {
+		sizes := y.Shape.Sizes()
+		if err := checkLoops(sizes); err != nil {
+			return err
+		}
+		k.nest.Prepare(sizes, stridesOf(y), stridesOf(x))
+	}
+	return k.flat.Refill(t)
+}
+
+// each computes the rows of a tile.
+func (k *rows) each(of rowKernel, t *Task, tile int, scratch []byte) {
+	lo, hi := span(tile, k.n)
+	if !k.gaps {
+		of.row(t, lo, lo, hi-lo, scratch)
+		return
+	}
+	for r := k.nest.Cursor(lo, hi); r.Next(); {
+		of.row(t, r.Off[0], r.Off[1], r.N, scratch)
+	}
+}
+
+// rowsFollow is for kernels of floats that take rows: the elements of a row
+// follow each other.
+func rowsFollow(s *op.Sig, in, out []*shape.Layout) bool {
+	return s.Args[0].DType.IsFloat() && len(out) == 1 && inRows(in[:1]) && inRows(out)
+}
+
+var _ = registerWalkers(rowsFollow, "gelu", "clip")
 
 type notKernel struct{ flat }
 

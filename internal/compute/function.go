@@ -34,6 +34,7 @@ func functionBinders(functions []*elementwise.Function, binaries []*elementwise.
 		if f.ONNX != "" {
 			binders[f.Name] = functionBinder(f)
 			registerApart(elementwiseApart, f.Name)
+			registerWalkers(rowsFollow, f.Name)
 		}
 	}
 	for _, f := range binaries {

@@ -53,6 +53,9 @@ func (r *apart) rounds(s *op.Sig, in, out []*shape.Layout) int {
 		if !r.leaves(s, false, in, n) || !r.leaves(s, true, out, n) {
 			continue
 		}
+		if n > 0 && (r.dividesBytes(s, false, s.Args, n) || r.dividesBytes(s, true, s.Results, n)) {
+			return -1
+		}
 		if count > fewSlabs && r.bytesLeft(s, n) < slabBytes {
 			return -1
 		}
@@ -85,6 +88,18 @@ func (r *apart) leaves(s *op.Sig, isResult bool, layouts []*shape.Layout, n int)
 		}
 	}
 	return true
+}
+
+// dividesBytes reports whether elements of less than a byte are cut.
+func (r *apart) dividesBytes(s *op.Sig, isResult bool, types []op.Type, n int) bool {
+	for i, t := range types {
+		for loop := range n {
+			if !t.IsZero() && t.DType.Size() == 0 && r.axis(s, isResult, i, loop) >= 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // size returns the size of a loop.

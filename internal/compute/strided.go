@@ -123,5 +123,23 @@ func operandsOnly(_ *op.Sig, _, out []*shape.Layout) bool {
 	return !slices.ContainsFunc(out, func(l *shape.Layout) bool { return l != nil && !l.IsContiguous() })
 }
 
+// inRows reports whether the elements of rows follow each other in all layouts.
+func inRows(layouts []*shape.Layout) bool {
+	for _, l := range layouts {
+		if l == nil || l.IsContiguous() {
+			continue
+		}
+		sizes := l.Shape().Sizes()
+		last := len(sizes) - 1
+		for sizes[last] == 1 {
+			last--
+		}
+		if l.Strides()[last] != 1 {
+			return false
+		}
+	}
+	return true
+}
+
 // anyLayout is for kernels that walk all strides of all operands and results.
 func anyLayout(*op.Sig, []*shape.Layout, []*shape.Layout) bool { return true }
