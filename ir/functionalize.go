@@ -35,9 +35,11 @@ func Functionalize(p *Program, known func(*Value) ([]byte, bool)) (*Program, err
 		return nil, err
 	}
 	f := &functionalizer{prog: p.Clone(), weights: known, vars: map[*Value]*variable{}, parents: map[*Value]*Value{},
-		names: map[string]bool{}, numbers: map[*Value][]int64{}, constants: map[string]*Value{}}
+		names: map[string]bool{}, source: map[string]bool{}, numbers: map[*Value][]int64{}, constants: map[string]*Value{}}
 	f.prepare()
+	named := slices.Clone(f.prog.Body.Results)
 	f.block(f.prog.Body, nil)
+	f.nameResults(named)
 	f.prog.Body.Calls = append(f.consts, f.prog.Body.Calls...)
 	if len(f.found) > 0 {
 		return nil, errors.Join(f.found...)
@@ -69,6 +71,7 @@ type functionalizer struct {
 	order   []*variable       // the same, as they were met
 	parents map[*Value]*Value // of views: what they are views of
 	names   map[string]bool
+	source  map[string]bool // names of values of the source that no statement writes into
 	found   []error
 
 	out       []*Call            // of the block that is rewritten
@@ -107,8 +110,16 @@ func (f *functionalizer) prepare() {
 	}
 	note(f.prog.Body.Params)
 	note(f.prog.Weights)
+	for name := range f.names {
+		f.source[name] = true
+	}
 	f.prog.Walk(func(_ *Block, c *Call) {
 		note(c.Results)
+		for i, v := range c.Results {
+			if v != nil && c.written(i) == nil {
+				f.source[v.Name] = true
+			}
+		}
 		for _, r := range c.Regions {
 			note(r.Params)
 		}
@@ -389,6 +400,40 @@ func (f *functionalizer) flush(root *variable) {
 			if v != nil && i != x.value.Index && f.vars[v].from == before {
 				f.vars[v].from = after
 			}
+		}
+	}
+}
+
+// nameResults names the results of the program: one that was written has the
+// name of its value, or, where that is the name of a parameter, this name and
+// ".new".
+func (f *functionalizer) nameResults(named []*Value) {
+	results := f.prog.Body.Results
+	for i, v := range named {
+		r := results[i]
+		switch first := slices.Index(named, v); {
+		case r == v:
+			continue
+		case first < i:
+			results[i] = results[first]
+			continue
+		}
+		if f.source[r.Name] || slices.Contains(results[:i], r) { // it has a name of its own
+			outer := f.out
+			f.out = f.prog.Body.Calls
+			r = f.emit("identity", nil, v.Name, r)
+			f.prog.Body.Calls, f.out = f.out, outer
+			results[i] = r
+		}
+		name := v.Name
+		if v.Kind != Result {
+			name += ".new"
+		} else {
+			v.Name = f.value(Result, name, v.Type).Name
+		}
+		if !f.names[name] || v.Kind == Result {
+			r.Name = name
+			f.names[name] = true
 		}
 	}
 }

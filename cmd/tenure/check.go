@@ -49,7 +49,7 @@ unpromised values.`,
 			if err != nil {
 				return notPlan(args[1], err)
 			}
-			m, err := tenure.Load(args[0])
+			m, err := loadModel(args[0])
 			if err != nil {
 				return err
 			}

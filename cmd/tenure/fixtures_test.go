@@ -17,6 +17,7 @@ import (
 	"github.com/tenure-go/tenure/internal/wholefile"
 	"github.com/tenure-go/tenure/tensor"
 	"github.com/tenure-go/tenure/tensor/npy"
+	"github.com/tenure-go/tenure/tensor/safetensors"
 )
 
 // writeFixtures puts the binary files of the scripts into their folder.
@@ -57,12 +58,15 @@ func writeFixtures(dir string) error {
 	}
 	var errs []error
 	for name, write := range map[string]func(io.Writer) error{
-		"x.npy":       array(one),
-		"six.npy":     array(six),
-		"f64.npy":     array(double),
-		"cube.npy":    array(cube),
-		"large.npy":   array(large),
-		"four.npy":    array(tensors[8]),
+		"x.npy":     array(one),
+		"six.npy":   array(six),
+		"f64.npy":   array(double),
+		"cube.npy":  array(cube),
+		"large.npy": array(large),
+		"four.npy":  array(tensors[8]),
+		"scaled.safetensors": func(w io.Writer) error {
+			return safetensors.Write(w, nil, safetensors.Entry{Name: "layers/0.w", Tensor: six})
+		},
 		"pair.npz":    archive(npy.Entry{Name: "first", Tensor: one}, npy.Entry{Name: "second", Tensor: zero}),
 		"reshape.npz": archive(npy.Entry{Name: "sizes", Tensor: sizes}, npy.Entry{Name: "x", Tensor: six}),
 		"words.npy":   func(w io.Writer) error { return npy.WriteStrings(w, tensors[7]) },

@@ -96,7 +96,7 @@ func power(n, k int) int {
 func formulasOf(cmd *cobra.Command, path string, given sizes, ranges map[string]tenure.Sizes, how []tenure.Option, opts []tenure.SessionOption) (*plan.Formulas, error) {
 	var w work
 	defer w.begin("planning")()
-	m, err := tenure.Load(path, append(how, tenure.WithProgress(w.report))...)
+	m, err := loadModel(path, append(how, tenure.WithProgress(w.report))...)
 	if err != nil {
 		return nil, err
 	}

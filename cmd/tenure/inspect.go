@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -195,6 +196,9 @@ func whyNot(err error) string {
 
 // summarise describes a model, also one that cannot be run.
 func summarise(path string) (*summary, error) {
+	if filepath.Ext(path) == programExt {
+		return summariseProgram(path)
+	}
 	d, err := tenure.Describe(path)
 	if err != nil {
 		return nil, err
@@ -207,7 +211,7 @@ func summarise(path string) (*summary, error) {
 	for _, v := range d.Outputs {
 		s.Outputs = append(s.Outputs, declaredOf(v))
 	}
-	m, err := tenure.Load(path)
+	m, err := loadModel(path)
 	if err != nil {
 		s.Reason, s.fault = whyNot(err), err
 		s.Unsupported = append(s.Unsupported, tenure.Unsupported(err)...)
@@ -215,6 +219,34 @@ func summarise(path string) (*summary, error) {
 	}
 	defer m.Close()
 	s.Runs = true
+	s.Notes = append(s.Notes, m.Notes()...)
+	return s, nil
+}
+
+// summariseProgram describes the program of a text.
+func summariseProgram(path string) (*summary, error) {
+	m, err := loadModel(path)
+	if err != nil {
+		return nil, err
+	}
+	defer m.Close()
+	s := &summary{Runs: true, Model: path, Opsets: map[string]int64{}, Inputs: []declared{}, Outputs: []declared{}, Operators: map[string]int{}, Unsupported: []string{}, Notes: []string{}}
+	for _, v := range m.Inputs() {
+		s.Inputs = append(s.Inputs, declaredOf(v))
+	}
+	for _, v := range m.Outputs() {
+		s.Outputs = append(s.Outputs, declaredOf(v))
+	}
+	p := m.Program()
+	p.Walk(func(_ *ir.Block, c *ir.Call) { s.Operators[c.Op.Name]++ })
+	for _, w := range p.Weights {
+		n, err := w.Type.Bytes()
+		if err != nil {
+			return nil, err
+		}
+		s.Weights++
+		s.WeightBytes += int64(n)
+	}
 	s.Notes = append(s.Notes, m.Notes()...)
 	return s, nil
 }
@@ -277,7 +309,7 @@ func inspectText(w io.Writer, path string, given sizes, after string) error {
 	if after != "" && !slices.Contains(tenure.Passes(), after) {
 		return usagef("--pass %s: want one of %s", after, passNames())
 	}
-	m, err := tenure.Load(path)
+	m, err := loadModel(path)
 	if err != nil {
 		return err
 	}

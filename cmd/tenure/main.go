@@ -174,7 +174,7 @@ func version() string {
 // modelFiles completes the first argument with model files.
 func modelFiles(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) == 0 {
-		return []string{"onnx"}, cobra.ShellCompDirectiveFilterFileExt
+		return []string{"onnx", "ir"}, cobra.ShellCompDirectiveFilterFileExt
 	}
 	return nil, cobra.ShellCompDirectiveDefault
 }

@@ -115,7 +115,7 @@ size has the first 256, or fewer where there are several. Up to 4096 sets of siz
 planned, each of them, and the formulas compared with each plan; of larger ranges
 those along each dimension. --svg, --html and --json write the formulas then.
 
-`
+` + aboutPrograms + "\n\n"
 
 const planExamples = `  tenure plan examples/digits/digits.onnx --shape image=1,1,8,8
   tenure plan decoder.onnx --shape batch=1 --shape sequence=16
@@ -218,7 +218,7 @@ func sessionOptions(threads int) []tenure.SessionOption {
 func planOf(cmd *cobra.Command, path string, given sizes, how []tenure.Option, opts []tenure.SessionOption) (*plan.Plan, error) {
 	var w work
 	defer w.begin("planning")()
-	m, err := tenure.Load(path, append(how, tenure.WithProgress(w.report))...)
+	m, err := loadModel(path, append(how, tenure.WithProgress(w.report))...)
 	if err != nil {
 		return nil, err
 	}

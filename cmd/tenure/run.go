@@ -74,7 +74,7 @@ that its type does not hold is an error. i8 does not hold pixels: it wants
 --shape gives sizes to open dimensions, for pictures; other files have to have
 them. ` + aboutShapes + `
 
-` + aboutUpTo + `
+` + aboutUpTo + "\n\n" + aboutPrograms + `
 
 --profile lists where the time goes, by operator and by node, with the bytes that
 are read and written and the memory that is live. --trace writes every step into a
@@ -157,7 +157,7 @@ func (f *runFlags) run(ctx context.Context, w io.Writer, path string) (err error
 	}
 	var work work
 	done := work.begin("loading " + filepath.Base(path))
-	m, err := tenure.Load(path, append(opts, tenure.WithProgress(work.report))...)
+	m, err := loadModel(path, append(opts, tenure.WithProgress(work.report))...)
 	done()
 	if err != nil {
 		return err

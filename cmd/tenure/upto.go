@@ -100,7 +100,7 @@ func planUpTo(cmd *cobra.Command, path string, u upTo, given sizes, how []tenure
 func promiseUpTo(cmd *cobra.Command, path string, u upTo, given sizes, how []tenure.Option, opts []tenure.SessionOption) (*plan.Range, error) {
 	var w work
 	defer w.begin("planning")()
-	m, err := tenure.Load(path, append(how, tenure.WithProgress(w.report))...)
+	m, err := loadModel(path, append(how, tenure.WithProgress(w.report))...)
 	if err != nil {
 		return nil, err
 	}
