@@ -107,6 +107,60 @@ var probes = map[string]probe{
 		%d = arg_max(%b) {axis = 3, keepdims = 0}
 		return %d
 	}`, arena: mib, several: mib * 5 / 4},
+	"a square Transpose": {text: `func @main(%x: f32[1,512,512]) -> (f32[1,512,1]) {
+		weight @axis: i64[1]
+		%a = softmax(%x)
+		%b = transpose(%a) {perm = [0, 2, 1]}
+		%c = reduce_max(%b, @axis)
+		return %c
+	}`, arena: mib, ints: map[string][]int64{"axis": {2}}},
+	"If": {text: `func @main(%x: f32[1,64,64,64], %k: bool[]) -> (f32[1,64,1,1]) {
+		%a = softmax(%x)
+		%b = if(%k) {
+			%y = relu(%a)
+			return %y
+		} {
+			%z = neg(%a)
+			return %z
+		}
+		%c = global_max_pool(%b)
+		return %c
+	}`, arena: mib},
+	"If that returns the value as it is": {text: `func @main(%x: f32[1,64,64,64], %k: bool[]) -> (f32[1,64,1,1]) {
+		%a = softmax(%x)
+		%b = if(%k) {
+			%y = relu(%a)
+			%w = exp(%y)
+			return %w
+		} {
+			return %a
+		}
+		%c = global_max_pool(%b)
+		return %c
+	}`, arena: mib},
+	"Loop": {text: `func @main(%x: f32[1,64,64,64]) -> (f32[1,64,1,1]) {
+		weight @n: i64[]
+		%a = softmax(%x)
+		%b = loop(@n, _, %a) (%i: i64[], %c: bool[], %s: f32[1,64,64,64]) {
+			%y = mul(%s, %s)
+			%z = exp(%y)
+			return %c, %z
+		}
+		%r = global_max_pool(%b)
+		return %r
+	}`, arena: mib + 2*64, ints: map[string][]int64{"n": {3}}},
+	"Gathers of queries, keys and values": {text: `func @main(%x: f32[3,1,4,64,64]) -> (f32[1,4,64,64]) {
+		weight @zero: i64[]
+		weight @one: i64[]
+		weight @two: i64[]
+		%a = exp(%x)
+		%q = gather(%a, @zero)
+		%k = gather(%a, @one)
+		%v = gather(%a, @two)
+		%s = mul(%q, %k)
+		%y = div(%s, %v)
+		return %y
+	}`, arena: 3 * 65536, ints: map[string][]int64{"zero": {0}, "one": {1}, "two": {-1}}},
 	"Hardmax": {text: `func @main(%x: f32[1,64,64,64]) -> (f32[1,64,1,1]) {
 		%a = exp(%x)
 		%b = hardmax(%a) {axis = 1}
@@ -125,12 +179,7 @@ func TestInPlaceProbes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			table := ir.WeightMap{}
-			for name, list := range c.ints {
-				for _, v := range list {
-					table[name] = binary.LittleEndian.AppendUint64(table[name], uint64(v))
-				}
-			}
+			table := tableOf(c.ints)
 			if err := ir.Infer(p, ir.Known(table)); err != nil {
 				t.Fatal(err)
 			}
@@ -151,13 +200,65 @@ func TestInPlaceProbes(t *testing.T) {
 	}
 }
 
+// tableOf returns weights of type i64.
+func tableOf(ints map[string][]int64) ir.WeightMap {
+	table := ir.WeightMap{}
+	for name, list := range ints {
+		for _, v := range list {
+			table[name] = binary.LittleEndian.AppendUint64(table[name], uint64(v))
+		}
+	}
+	return table
+}
+
 // donated are programs with states that are donated: each comes back as the
 // named output, in the same bytes.
 var donated = map[string]struct {
 	text    string
 	states  map[string]string
-	threads int // 0 stands for 2
+	threads int                // 0 stands for 2
+	arena   int64              // bytes
+	ints    map[string][]int64 // weights
 }{
+	"If": {text: `func @main(%s: f32[1,64,64], %x: f32[1,64,64], %k: bool[]) -> (f32[1,64,64]) {
+		%n = if(%k) {
+			%y = add(%s, %x)
+			return %y
+		} {
+			return %s
+		}
+		return %n
+	}`, states: map[string]string{"s": "n"}},
+	"Loop": {text: `func @main(%s: f32[1,64,64], %x: f32[1,64,64]) -> (f32[1,64,64]) {
+		weight @count: i64[]
+		%n = loop(@count, _, %s) (%i: i64[], %c: bool[], %p: f32[1,64,64]) {
+			%y = add(%p, %x)
+			return %c, %y
+		}
+		return %n
+	}`, states: map[string]string{"s": "n"}, arena: 2 * 64, ints: map[string][]int64{"count": {3}}},
+	"stacked caches": {text: `func @main(%s: f32[2,2,4,8,16], %x: f32[4,8,16]) -> (f32[2,2,4,8,16]) {
+		weight @zero: i64[]
+		weight @one: i64[]
+		weight @axis: i64[1]
+		%l = gather(%s, @zero)
+		%m = gather(%s, @one)
+		%k = gather(%l, @zero)
+		%v = gather(%l, @one)
+		%k2 = add(%k, %x)
+		%v2 = sub(%v, %x)
+		%o, %p = split(%m) {axis = 0, num_outputs = 2}
+		%o2 = add(%o, %x)
+		%p2 = mul(%p, %k2)
+		%a = unsqueeze(%k2, @axis)
+		%b = unsqueeze(%v2, @axis)
+		%c = concat(%a, %b) {axis = 0}
+		%d = concat(%o2, %p2) {axis = 0}
+		%e = unsqueeze(%c, @axis)
+		%f = unsqueeze(%d, @axis)
+		%n = concat(%e, %f) {axis = 0}
+		return %n
+	}`, states: map[string]string{"s": "n"}, ints: map[string][]int64{"zero": {0}, "one": {1}, "axis": {0}}},
 	"LSTM": {text: `func @main(%x: f32[3,64,8], %w: f32[1,64,8], %r: f32[1,64,16], %h: f32[1,64,16], %c: f32[1,64,16]) -> (f32[3,1,64,16], f32[1,64,16], f32[1,64,16]) {
 		%y, %hn, %cn = lstm(%x, %w, %r, _, _, %h, %c)
 		return %y, %hn, %cn
@@ -181,15 +282,16 @@ func TestDonatedStates(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := ir.Infer(p, nil); err != nil {
+			table := tableOf(c.ints)
+			if err := ir.Infer(p, ir.Known(table)); err != nil {
 				t.Fatal(err)
 			}
 			args, in := drawnInputs(t, p)
-			want, err := (&ir.Interpreter{Eval: compute.Eval}).Run(p, args...)
+			want, err := (&ir.Interpreter{Eval: compute.Eval, Weights: table}).Run(p, args...)
 			if err != nil {
 				t.Fatal(err)
 			}
-			m, err := tenure.LoadProgram(p, nil)
+			m, err := tenure.LoadProgram(p, table)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -199,8 +301,8 @@ func TestDonatedStates(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := m.Check(d); err != nil || d.ArenaBytes != 0 {
-				t.Errorf("got an arena of %d bytes (%v), want none", d.ArenaBytes, err)
+			if err := m.Check(d); err != nil || d.ArenaBytes != c.arena {
+				t.Errorf("got an arena of %d bytes (%v), want %d", d.ArenaBytes, err, c.arena)
 			}
 			s := modeltest.Session(t, m, opts...)
 			places := map[string]*byte{}

@@ -11,10 +11,11 @@ import (
 	"testing"
 )
 
-// Files that may read sizes: where questions are asked and answered, and what a
-// structure repeats step by step.
+// Files that may read sizes: where questions are asked and answered, what a
+// structure repeats step by step, and what runs when a model is read, before
+// there is one.
 var mayRead = []string{"sizes.go", "fold.go", "budget.go", "recorder.go", "visit.go", "looptypes.go", "deciding.go", "structure.go", "aliases.go", "ranges.go",
-	"formulas.go", "formularules.go", "formulawindows.go", "formulacontents.go", "box.go", "boxaliases.go"}
+	"formulas.go", "formularules.go", "formulawindows.go", "formulacontents.go", "box.go", "boxaliases.go", "rows.go"}
 
 // The names that a file may use beyond those that all may. Outputs and donate
 // read the alias rules, which a structure evaluates again for every call
