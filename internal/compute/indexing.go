@@ -2,6 +2,7 @@ package compute
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
@@ -114,10 +115,94 @@ func (k *gathered[I]) Refill(t *Task) error {
 		Outer: product(sizes[:axis]), Axis: sizes[axis], Count: elements(&c.In[1]),
 		Inner: product(sizes[axis+1:]) * c.In[0].DType.Size(),
 	}
+	if hasGaps(&c.In[0]) || hasGaps(&c.Out[0]) {
+		k.lay(c, axis)
+	}
 	k.spec.Prepare()
 	t.Tiles = k.spec.Tiles()
 	return nil
 }
+
+func (k *gathered[I]) takesStrides() bool { return true }
+
+// lay sets the distances of rows.
+func (k *gathered[I]) lay(c *op.Call, axis int) {
+	x, y, size := &c.In[0], &c.Out[0], c.In[0].DType.Size()
+	end := axis + c.In[1].Shape.Rank()
+	k.spec.SrcOuter = size * distance(x.Shape.Sizes()[:axis], stridesOf(x))
+	k.spec.SrcRow = size * distance(x.Shape.Sizes()[axis:axis+1], stridesOf(x)[axis:])
+	k.spec.DstOuter = size * distance(y.Shape.Sizes()[:axis], stridesOf(y))
+	k.spec.DstRow = size * distance(y.Shape.Sizes()[axis:end], stridesOf(y)[axis:])
+}
+
+// distance returns how far apart the indices of axes lie that are walked as
+// one, 0 if there is one index.
+func distance(sizes, strides []int) int {
+	for i := len(sizes) - 1; i >= 0; i-- {
+		if sizes[i] > 1 {
+			return strides[i]
+		}
+	}
+	return 0
+}
+
+// isEven reports whether axes [from, to) of a layout can be walked as one.
+func isEven(l *shape.Layout, from, to int) bool {
+	sizes, strides, next := l.Shape().Sizes(), l.Strides(), 0
+	for i := to - 1; i >= from; i-- {
+		if sizes[i] == 1 {
+			continue
+		}
+		if next > 0 && strides[i] != next {
+			return false
+		}
+		next = sizes[i] * strides[i]
+	}
+	return true
+}
+
+// isWhole reports whether the axes from one on have no gaps.
+func isWhole(l *shape.Layout, from int) bool {
+	sizes, strides, step := l.Shape().Sizes(), l.Strides(), 1
+	for i := len(sizes) - 1; i >= from; i-- {
+		if sizes[i] > 1 && strides[i] != step {
+			return false
+		}
+		step *= sizes[i]
+	}
+	return true
+}
+
+// rowsGathered: what an index means has no gaps, and the axes before it, and
+// those of the indices, are walked as one each.
+func rowsGathered(s *op.Sig, in, out []*shape.Layout) bool {
+	axis, n := beforeAxis(s), s.Args[1].Shape.Rank()
+	takes := func(l *shape.Layout, end int) bool {
+		return l == nil || l.IsContiguous() || isEven(l, 0, axis) && isEven(l, axis, end) && isWhole(l, end)
+	}
+	return takes(in[0], axis+1) && noGaps(in[1:]) && takes(out[0], axis+n)
+}
+
+// noGaps reports whether all layouts are contiguous.
+func noGaps(layouts []*shape.Layout) bool {
+	return !slices.ContainsFunc(layouts, func(l *shape.Layout) bool { return l != nil && !l.IsContiguous() })
+}
+
+// firstGaps is for kernels that walk the strides of operand 0.
+func firstGaps(_ *op.Sig, in, out []*shape.Layout) bool { return noGaps(in[1:]) && noGaps(out) }
+
+// tuplesGathered: what a tuple means has no gaps, and samples are walked as
+// one.
+func tuplesGathered(s *op.Sig, in, out []*shape.Layout) bool {
+	index, batch := s.Args[1].Shape, int(s.Int("batch_dims"))
+	return noGaps(in[1:]) && noGaps(out) && isEven(in[0], 0, batch) && isWhole(in[0], batch+index.Size(index.Rank()-1))
+}
+
+var (
+	_ = registerWalkers(rowsGathered, "gather")
+	_ = registerWalkers(firstGaps, "gather_elements")
+	_ = registerWalkers(tuplesGathered, "gather_nd")
+)
 
 func (k *gathered[I]) Start(t *Task) error { return checkIndices[I](t.Call, k.spec.Axis) }
 
@@ -143,10 +228,12 @@ func (k *gatheredElements[I]) Refill(t *Task) error {
 	}
 	axis := axisOf(c, len(sizes))
 	k.axis = sizes[axis]
-	k.spec.Prepare(c.In[0].DType.Size(), sizes, index, axis)
+	k.spec.Prepare(c.In[0].DType.Size(), sizes, index, axis, stridesOf(&c.In[0]))
 	t.Tiles = k.spec.Tiles()
 	return nil
 }
+
+func (k *gatheredElements[I]) takesStrides() bool { return true }
 
 func (k *gatheredElements[I]) Start(t *Task) error { return checkIndices[I](t.Call, k.axis) }
 
@@ -167,10 +254,12 @@ func (k *gatheredTuples[I]) Refill(t *Task) error {
 	sizes, index := c.In[0].Shape.Sizes(), c.In[1].Shape.Sizes()
 	batch := int(c.Int("batch_dims"))
 	k.axes = sizes[batch : batch+index[len(index)-1]]
-	k.spec.Prepare(sizes, index, batch)
+	k.spec.Prepare(sizes, index, batch, stridesOf(&c.In[0]))
 	t.Tiles = k.spec.Tiles()
 	return nil
 }
+
+func (k *gatheredTuples[I]) takesStrides() bool { return true }
 
 func (k *gatheredTuples[I]) Start(t *Task) error { return checkTuples[I](t.Call, k.axes) }
 

@@ -232,7 +232,7 @@ func rowsLaid(s *op.Sig, in, out []*shape.Layout) bool {
 			return true
 		}
 		last := l.Shape().Rank() - 1
-		return !oneColumn && last > 0 && (l.Shape().Size(last) == 1 || l.Strides()[last] == 1) && (!folds || !rows || evenRows(l))
+		return !oneColumn && last > 0 && (l.Shape().Size(last) == 1 || l.Strides()[last] == 1) && (!folds || !rows || isEven(l, 0, last))
 	}
 	for i, l := range in {
 		if !takes(l, i != 1) {
@@ -252,22 +252,6 @@ func foldsBatch(s *op.Sig) bool {
 		if at := i + b.Rank() - y.Rank(); a.Size(i) != y.Size(i) || a.Size(i) == 1 || at >= 0 && b.Size(at) != 1 {
 			return false
 		}
-	}
-	return true
-}
-
-// evenRows reports whether the rows of all matrices have one distance.
-func evenRows(l *shape.Layout) bool {
-	sizes, strides := l.Shape().Sizes(), l.Strides()
-	next := 0 // the distance of what the inner axes make up
-	for i := len(sizes) - 2; i >= 0; i-- {
-		if sizes[i] == 1 {
-			continue
-		}
-		if next > 0 && strides[i] != next {
-			return false
-		}
-		next = sizes[i] * strides[i]
 	}
 	return true
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/internal/kernel/move"
 	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
 )
 
 // The operators of this file write into a copy of operand 0, or into operand 0
@@ -33,6 +34,29 @@ func scatterOf(c *op.Call) (dtype.DType, move.ScatterOp) {
 		return dtype.U8, move.ScatterMax
 	}
 	return dtype.U8, move.ScatterMin
+}
+
+var (
+	_ = registerWalkers(updatesWhole, "scatter_elements")
+	_ = registerWalkers(slicesWhole, "scatter_nd")
+	_ = registerWalkers(rowsScattered, "tensor_scatter")
+)
+
+// updatesWhole: indices and updates have no gaps.
+func updatesWhole(_ *op.Sig, in, _ []*shape.Layout) bool { return noGaps(in[1:]) }
+
+// slicesWhole: nor have the slices of the result that tuples mean.
+func slicesWhole(s *op.Sig, in, out []*shape.Layout) bool {
+	index := s.Args[1].Shape
+	return noGaps(in[1:]) && (out[0] == nil || isWhole(out[0], index.Size(index.Rank()-1)))
+}
+
+// rowsScattered: what is written for one index of the axis has no gaps, nor
+// have updates, and the axes between the samples and the axis are walked as
+// one.
+func rowsScattered(s *op.Sig, in, out []*shape.Layout) bool {
+	axis := beforeAxis(s)
+	return noGaps(in[1:]) && (out[0] == nil || isEven(out[0], 1, axis) && isWhole(out[0], axis+1))
 }
 
 // scatter is how updates meet elements.
@@ -65,7 +89,7 @@ func (k *scatteredElements[I]) Refill(t *Task) error {
 	}
 	axis := axisOf(c, len(sizes))
 	k.axis = sizes[axis]
-	k.spec.Prepare(sizes, index, axis)
+	k.spec.Prepare(sizes, index, axis, stridesOf(&c.Out[0]))
 	return k.copyFirst.Refill(t)
 }
 
@@ -95,7 +119,7 @@ func bindScatterND[I kernel.Index](c *op.Call) (Kernel, error) {
 func (k *scatteredTuples[I]) Refill(t *Task) error {
 	sizes, index := t.Call.In[0].Shape.Sizes(), t.Call.In[1].Shape.Sizes()
 	k.axes = sizes[:index[len(index)-1]]
-	k.spec.Prepare(sizes, index, 0)
+	k.spec.Prepare(sizes, index, 0, stridesOf(&t.Call.Out[0]))
 	return k.copyFirst.Refill(t)
 }
 
@@ -120,6 +144,8 @@ type tensorScatter struct {
 	batch, outer  int
 	length, count int // of the axis, and of it in the update
 	inner         int // bytes
+
+	sample, between, row int // bytes from one sample, outer index and index to the next, in the result
 }
 
 func bindTensorScatter(c *op.Call) (Kernel, error) {
@@ -133,6 +159,8 @@ func (k *tensorScatter) Refill(t *Task) error {
 	k.batch, k.outer = sizes[0], product(sizes[1:axis])
 	k.inner = product(sizes[axis+1:]) * c.In[0].DType.Size()
 	k.length, k.count = sizes[axis], c.In[1].Shape.Size(axis)
+	to, size := stridesOf(&c.Out[0]), c.In[0].DType.Size()
+	k.sample, k.row, k.between = to[0]*size, to[axis]*size, distance(sizes[1:axis], to[1:])*size
 	return k.copyFirst.Refill(t)
 }
 
@@ -164,10 +192,20 @@ func (k *tensorScatter) Finish(t *Task) error {
 		if k.length > 0 {
 			first = int(k.place(t.Call, b) % int64(k.length))
 		}
-		for o := b * k.outer; o < (b+1)*k.outer; o++ {
-			to, from := dst[o*k.length*k.inner:(o+1)*k.length*k.inner], src[o*k.count*k.inner:(o+1)*k.count*k.inner]
-			for at := first; len(from) > 0; at = 0 {
-				n := copy(to[at*k.inner:], from)
+		for o := range k.outer {
+			from := src[(b*k.outer+o)*k.count*k.inner:][:k.count*k.inner]
+			to := b*k.sample + o*k.between
+			for i := 0; len(from) > 0; i++ {
+				at := first + i
+				if at >= k.length {
+					at %= k.length
+				}
+				n := k.inner
+				if k.row == k.inner { // as many as follow each other
+					n = min(len(from), (k.length-at)*k.inner)
+					i += n/k.inner - 1
+				}
+				copy(dst[to+at*k.row:][:n], from)
 				from = from[n:]
 			}
 		}

@@ -120,7 +120,7 @@ func appendBroadcast(dst []int, a *op.Arg, out []int) []int {
 
 // operandsOnly is for kernels that walk the strides of operands only.
 func operandsOnly(_ *op.Sig, _, out []*shape.Layout) bool {
-	return !slices.ContainsFunc(out, func(l *shape.Layout) bool { return l != nil && !l.IsContiguous() })
+	return noGaps(out)
 }
 
 // inRows reports whether the elements of rows follow each other in all layouts.

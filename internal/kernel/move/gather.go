@@ -36,11 +36,28 @@ type GatherSpec struct {
 	Count int // number of indices
 	Inner int // product of the axes after it, in bytes
 
+	// The bytes from one index of the gathered axis to the next, and from one
+	// outer index to the next; 0 where they follow each other.
+	SrcRow, SrcOuter, DstRow, DstOuter int
+
 	rows int // of dst, per tile
+	even bool
 }
 
 // Prepare fills the rest.
-func (s *GatherSpec) Prepare() { s.rows = max(1, 4*kernel.RangeElements/max(1, s.Inner)) }
+func (s *GatherSpec) Prepare() {
+	s.rows = max(1, 4*kernel.RangeElements/max(1, s.Inner))
+	s.even = true
+	for _, d := range []struct {
+		bytes *int
+		own   int
+	}{{&s.SrcRow, s.Inner}, {&s.SrcOuter, s.Axis * s.Inner}, {&s.DstRow, s.Inner}, {&s.DstOuter, s.Count * s.Inner}} {
+		if *d.bytes == 0 {
+			*d.bytes = d.own
+		}
+		s.even = s.even && *d.bytes == d.own
+	}
+}
 
 // Tiles returns the number of tiles.
 func (s *GatherSpec) Tiles() int {
@@ -53,16 +70,17 @@ func (s *GatherSpec) Tiles() int {
 // Gather computes part t.
 func Gather[I kernel.Index](s *GatherSpec, t int, dst, src []byte, indices []I) {
 	lo, hi := t*s.rows, min((t+1)*s.rows, s.Outer*s.Count)
-	if s.Inner == 4 && kernel.IsAligned[uint32](dst) && kernel.IsAligned[uint32](src) { // slices of four bytes may lie anywhere
+	if s.Inner == 4 && s.even && kernel.IsAligned[uint32](dst) && kernel.IsAligned[uint32](src) { // slices of four bytes may lie anywhere
 		gatherWords(s, lo, hi, kernel.View[uint32](dst), kernel.View[uint32](src), indices)
 		return
 	}
 	for r := lo; r < hi; {
-		outer, first := r/s.Count*s.Axis, r%s.Count
+		outer, first := r/s.Count, r%s.Count
 		n := min(s.Count-first, hi-r)
-		for i, x := range indices[first : first+n] {
-			at := outer + wrap(x, s.Axis)
-			copy(dst[(r+i)*s.Inner:(r+i+1)*s.Inner], src[at*s.Inner:])
+		from, to := outer*s.SrcOuter, outer*s.DstOuter+first*s.DstRow
+		for _, x := range indices[first : first+n] {
+			copy(dst[to:to+s.Inner], src[from+wrap(x, s.Axis)*s.SrcRow:])
+			to += s.DstRow
 		}
 		r += n
 	}
@@ -94,10 +112,11 @@ type GatherElementsSpec struct {
 }
 
 // Prepare takes the shapes of src and of the indices; the indices may be
-// smaller along the other axes.
-func (s *GatherElementsSpec) Prepare(elemBytes int, shape, indexShape []int, axis int) {
-	var buf [2][kernel.MaxRank]int
-	strides := kernel.RowMajorIn(buf[0][:], shape)
+// smaller along the other axes. srcStride are the strides of src, nil for one
+// without gaps.
+func (s *GatherElementsSpec) Prepare(elemBytes int, shape, indexShape []int, axis int, srcStride []int) {
+	var buf [3][kernel.MaxRank]int
+	strides := append(buf[2][:0], orRowMajor(srcStride, buf[0][:], shape)...)
 	*s = GatherElementsSpec{elem: elemBytes, nest: s.nest, axis: shape[axis], step: strides[axis]}
 	strides[axis] = 0
 	s.nest.Prepare(indexShape, kernel.RowMajorIn(buf[1][:], indexShape), strides)
@@ -143,25 +162,33 @@ type TuplesSpec struct {
 	perBatch    int   // tuples of one batch
 	tuples      int   // of all batches
 	dims        []int // sizes of the indexed axes
-	strides     []int // their strides, in slices
-	batchStride int   // slices of one batch
+	strides     []int // their strides
+	batchStride int   // from one batch to the next
 	slice       int   // elements
 }
 
 // Prepare takes the shape of the tensor and of the indices, whose last axis is
-// the tuple.
-func (s *TuplesSpec) Prepare(shape, indexShape []int, batchDims int) {
+// the tuple, and the strides of the tensor, nil for one without gaps. There are
+// none in slices, nor between the first batchDims axes.
+func (s *TuplesSpec) Prepare(shape, indexShape []int, batchDims int, stride []int) {
+	var buf [kernel.MaxRank]int
+	stride = orRowMajor(stride, buf[:], shape)
 	last := len(indexShape) - 1
 	k := indexShape[last]
 	s.dims = append(s.dims[:0], shape[batchDims:batchDims+k]...)
-	s.strides = kernel.RowMajorIn(s.strides, s.dims)
-	s.batchStride = kernel.Product(s.dims)
+	s.strides = append(s.strides[:0], stride[batchDims:batchDims+k]...)
+	s.batchStride = 0
+	for i, n := range shape[:batchDims] {
+		if n != 1 {
+			s.batchStride = stride[i]
+		}
+	}
 	s.slice = kernel.Product(shape[batchDims+k:])
 	s.perBatch = kernel.Product(indexShape[batchDims:last])
 	s.tuples = s.perBatch * kernel.Product(indexShape[:batchDims])
 }
 
-// place is the number of the slice that tuple i means.
+// place is where the slice begins that tuple i means.
 func place[I kernel.Index](s *TuplesSpec, i int, indices []I) int {
 	at := i / s.perBatch * s.batchStride
 	k := len(s.dims)
@@ -181,6 +208,6 @@ func GatherND[I kernel.Index](s *TuplesSpec, t, elemBytes int, dst, src []byte, 
 	n := s.slice * elemBytes
 	for i := t * s.perTile(); i < min((t+1)*s.perTile(), s.tuples); i++ {
 		at := place(s, i, indices)
-		copy(dst[i*n:(i+1)*n], src[at*n:])
+		copy(dst[i*n:(i+1)*n], src[at*elemBytes:])
 	}
 }

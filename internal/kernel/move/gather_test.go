@@ -72,7 +72,7 @@ func gatherElements[W comparable](t *testing.T, shape []int, axis int, indexShap
 	idx := indices(kerneltest.NewRand(9), ref.Size(indexShape), shape[axis])
 	want := ref.GatherElements(x, shape, idx, indexShape, axis)
 	var g move.GatherElementsSpec
-	g.Prepare(kerneltest.SizeOf[W](), shape, indexShape, axis)
+	g.Prepare(kerneltest.SizeOf[W](), shape, indexShape, axis, nil)
 	s := kerneltest.NewSpace(t)
 	src, dst, narrow := kerneltest.In(s, "src", x), kerneltest.Out[W](s, "dst", len(want)), kerneltest.Out[W](s, "dst32", len(want))
 	i64, i32 := kerneltest.In(s, "indices", idx), kerneltest.In(s, "indices32", kerneltest.Narrowed(idx))
@@ -103,7 +103,7 @@ func gatherND[W comparable](t *testing.T, shape, indexShape []int, batch int) {
 	idx := tuples(kerneltest.NewRand(10), shape, indexShape, batch)
 	want := ref.GatherND(x, shape, idx, indexShape, batch)
 	var g move.TuplesSpec
-	g.Prepare(shape, indexShape, batch)
+	g.Prepare(shape, indexShape, batch, nil)
 	s := kerneltest.NewSpace(t)
 	src, dst, narrow := kerneltest.In(s, "src", x), kerneltest.Out[W](s, "dst", len(want)), kerneltest.Out[W](s, "dst32", len(want))
 	i64, i32 := kerneltest.In(s, "indices", idx), kerneltest.In(s, "indices32", kerneltest.Narrowed(idx))

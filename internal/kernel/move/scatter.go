@@ -33,10 +33,11 @@ type ScatterElementsSpec struct {
 }
 
 // Prepare takes the shapes of dst and of the indices; the indices may be
-// smaller along the other axes.
-func (s *ScatterElementsSpec) Prepare(shape, indexShape []int, axis int) {
-	var buf [2][kernel.MaxRank]int
-	strides := kernel.RowMajorIn(buf[0][:], shape)
+// smaller along the other axes. dstStride are the strides of dst, nil for one
+// without gaps.
+func (s *ScatterElementsSpec) Prepare(shape, indexShape []int, axis int, dstStride []int) {
+	var buf [3][kernel.MaxRank]int
+	strides := append(buf[2][:0], orRowMajor(dstStride, buf[0][:], shape)...)
 	*s = ScatterElementsSpec{nest: s.nest, axis: shape[axis], step: strides[axis]}
 	strides[axis] = 0
 	s.nest.Prepare(indexShape, kernel.RowMajorIn(buf[1][:], indexShape), strides)
@@ -156,8 +157,8 @@ func ScatterND[I kernel.Index](s *TuplesSpec, op ScatterOp, dt dtype.DType, dst 
 	if op == ScatterSet {
 		n := s.slice * dt.Size()
 		for i := range s.tuples {
-			at := place(s, i, indices)
-			copy(dst[at*n:(at+1)*n], updates[i*n:])
+			at := place(s, i, indices) * dt.Size()
+			copy(dst[at:at+n], updates[i*n:])
 		}
 		return
 	}
@@ -185,7 +186,7 @@ func ScatterND[I kernel.Index](s *TuplesSpec, op ScatterOp, dt dtype.DType, dst 
 	case dtype.F16, dtype.BF16:
 		d, u := kernel.View[uint16](dst), kernel.View[uint16](updates)
 		for i := range s.tuples {
-			combineHalf(op, dt, d[place(s, i, indices)*s.slice:], u[i*s.slice:(i+1)*s.slice])
+			combineHalf(op, dt, d[place(s, i, indices):], u[i*s.slice:(i+1)*s.slice])
 		}
 	default:
 		kernel.Bug("scatter: %s of %s", op, dt)
@@ -194,6 +195,6 @@ func ScatterND[I kernel.Index](s *TuplesSpec, op ScatterOp, dt dtype.DType, dst 
 
 func scatterND[T kernel.Number, I kernel.Index](s *TuplesSpec, op ScatterOp, dst []T, indices []I, updates []T) {
 	for i := range s.tuples {
-		combine(op, dst[place(s, i, indices)*s.slice:], updates[i*s.slice:(i+1)*s.slice])
+		combine(op, dst[place(s, i, indices):], updates[i*s.slice:(i+1)*s.slice])
 	}
 }

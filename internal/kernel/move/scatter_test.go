@@ -94,7 +94,7 @@ func scatterElements[T comparable](t *testing.T, op move.ScatterOp, dt dtype.DTy
 	idx := indices(kerneltest.NewRand(13), ref.Size(indexShape), shape[axis])
 	want := ref.ScatterElements(data, shape, idx, indexShape, updates, axis, f)
 	var spec move.ScatterElementsSpec
-	spec.Prepare(shape, indexShape, axis)
+	spec.Prepare(shape, indexShape, axis, nil)
 	s := kerneltest.NewSpace(t)
 	dst, dst32, u := kerneltest.InOut(s, "dst", data), kerneltest.InOut(s, "dst32", data), kerneltest.In(s, "updates", updates)
 	move.ScatterElements(&spec, op, dt, kerneltest.AsBytes(dst), kerneltest.In(s, "indices", idx), kerneltest.AsBytes(u))
@@ -109,7 +109,7 @@ func scatterND[T comparable](t *testing.T, op move.ScatterOp, dt dtype.DType, da
 	idx := tuples(kerneltest.NewRand(14), shape, indexShape, 0)
 	want := ref.ScatterND(data, shape, idx, indexShape, updates, f)
 	var spec move.TuplesSpec
-	spec.Prepare(shape, indexShape, 0)
+	spec.Prepare(shape, indexShape, 0, nil)
 	s := kerneltest.NewSpace(t)
 	dst, dst32, u := kerneltest.InOut(s, "dst", data), kerneltest.InOut(s, "dst32", data), kerneltest.In(s, "updates", updates)
 	move.ScatterND(&spec, op, dt, kerneltest.AsBytes(dst), kerneltest.In(s, "indices", idx), kerneltest.AsBytes(u))
