@@ -60,8 +60,17 @@ func (m *Model) specialise(t target, check func(string, *ir.Program) error, reco
 	for i, v := range p.Body.Params {
 		v.Type = t.types[i]
 	}
-	for i, d := range t.donated {
-		p.Body.Params[i].Donated = d
+	drop := false
+	for i, v := range p.Body.Params {
+		donated := t.donated != nil && t.donated[i]
+		drop, v.Donated = drop || v.Donated && !donated, donated
+	}
+	if drop { // the marks of the program's text may need the input; the pass sets those that hold
+		p.Walk(func(_ *ir.Block, c *ir.Call) {
+			for i := range c.Args {
+				c.Args[i].Donate = false
+			}
+		})
 	}
 	c := &specialised{Context: &pass.Context{Program: p, Constants: &weights.Overlay{Base: m.file.Weights}, Bound: true, MaxFold: maxFold, LeastMemory: t.leastMemory, Fixed: m.isFixed()}}
 	if record {
