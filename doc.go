@@ -22,7 +22,9 @@
 //
 // [Session.Run] takes inputs and returns outputs by name, in maps.
 // [Session.RunInto] and [Binding.Run] do so by position, and write into the
-// tensors of earlier runs: they allocate nothing.
+// tensors of earlier runs: they allocate nothing. A [States] keeps what a
+// model hands from run to run, such as a decoder's keys and values, in buffers
+// of which a run writes the new rows alone.
 //
 // # Models
 //
@@ -61,5 +63,5 @@
 //
 // Models and sessions are safe for concurrent use. A session runs
 // [WithMaxConcurrent] calls at a time, one by default; others wait. A [Binding]
-// serves one call at a time.
+// and a [States] serve one call at a time each.
 package tenure

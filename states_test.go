@@ -178,6 +178,49 @@ func TestStatesAreThoseOfThePlainModel(t *testing.T) {
 	}
 }
 
+// TestAxes appends along every axis but the first, of caches of several ranks.
+func TestAxes(t *testing.T) {
+	memorytest.Check(t)
+	for rank := 2; rank <= 5; rank++ {
+		for axis := 1; axis < rank; axis++ {
+			var open, rows []string
+			dims := make([]int, rank)
+			for i := range rank {
+				dims[i] = 2 + i%2
+				size := fmt.Sprint(dims[i])
+				if i == axis {
+					size = "n"
+				}
+				open, rows = append(open, strings.Replace(size, "n", "past", 1)), append(rows, size)
+			}
+			text := fmt.Sprintf(`func @f(%%x: f32[%s], %%past: f32[%s]) {
+				%%present = concat(%%past, %%x) {axis = %d}
+				%%y = reduce_sum(%%present) {keepdims = 1}
+				%%z = mul(%%present, %%y)
+				return %%z, %%present }`, strings.Join(rows, ","), strings.Join(open, ","), axis)
+			st := statesOf(t, modeltest.Session(t, modelOf(t, text, tenure.WithStates())), 7)
+			plain := modeltest.Session(t, modelOf(t, text))
+			dims[axis] = 0
+			past := modeltest.Of(t, []float32{}, dims...)
+			for _, n := range []int{2, 1, 1, 3} {
+				dims[axis] = n
+				x := drawn(t, uint64(rank*axis+n), dims...)
+				want := modeltest.Run(t, plain, tenure.Inputs{"x": x, "past": past})
+				past = want["present"]
+				out, err := st.Run(context.Background(), tenure.Inputs{"x": x})
+				if err != nil {
+					t.Fatalf("rank %d, axis %d: %v", rank, axis, err)
+				}
+				wantNear(t, modeltest.Values(t, out["z"]), modeltest.Values(t, want["z"]), 0)
+				out.Release()
+			}
+			if copied, err := st.Copied(); err != nil || len(copied) > 0 {
+				t.Errorf("rank %d, axis %d: got copies %v, %v, want none", rank, axis, copied, err)
+			}
+		}
+	}
+}
+
 // TestOnePlanForAllLengths decodes with attention: one plan serves all lengths,
 // buffers stay where they are, and a run takes only the bytes of its output.
 func TestOnePlanForAllLengths(t *testing.T) {
@@ -202,6 +245,36 @@ func TestOnePlanForAllLengths(t *testing.T) {
 	}
 	if st.Len() != 2049 {
 		t.Errorf("a refused run: got %d rows, want 2049", st.Len())
+	}
+}
+
+// TestStatesWithinAPromise decodes in a session that has promised its memory for
+// all lengths: no run takes more, and the decoder that reads the length of its
+// past as a size has no more structures than without states.
+func TestStatesWithinAPromise(t *testing.T) {
+	memorytest.Check(t)
+	for _, text := range []string{joining, attending} {
+		m := modelOf(t, text, tenure.WithStates())
+		opts := []tenure.SessionOption{tenure.WithThreads(1), tenure.WithSizes("batch", 1), tenure.WithUpTo("tokens", 4), tenure.WithSizes("capacity", 40)}
+		if text == joining {
+			opts = append(opts, tenure.WithUpTo("past", 39))
+		}
+		s := modeltest.Session(t, m, opts...)
+		st := statesOf(t, s, 40)
+		before := memory.Stats()
+		memory.ResetPeak()
+		x, four := drawn(t, 1, 1, 2, 1, 4), drawn(t, 2, 1, 2, 4, 4)
+		runStates(t, st, four)
+		for st.Len() < 36 {
+			runStates(t, st, x)
+		}
+		runStates(t, st, four)
+		now := memory.Stats()
+		for _, purpose := range []memory.Purpose{memory.Activations, memory.Scratch} {
+			if got, had := now.Of(purpose).Peak, before.Of(purpose).Current; got != had {
+				t.Errorf("%s: got a peak of %d bytes of %s, want the %d that were promised", m.Program().Name, got, purpose, had)
+			}
+		}
 	}
 }
 
@@ -473,5 +546,33 @@ func TestStatesThatStayOutside(t *testing.T) {
 	}
 	if copied, err := st.Copied(); err != nil || len(copied) != 2 {
 		t.Errorf("got copies %v, %v, want those of both states", copied, err)
+	}
+}
+
+// TestStatesByName finds pairs by the names that exporters use, and no others.
+func TestStatesByName(t *testing.T) {
+	memorytest.Check(t)
+	for in, out := range map[string]string{
+		"past_key_values.0.key": "present.0.key", "past_key_values.11.decoder.value": "present.11.decoder.value", "past_key_values.0.value": "present_key_values.0.value",
+		"past_0": "present_0", "past_kv_3": "present_kv_3", "past_key_1": "present_key_1", "h0": "hn", "c_0": "c_n", "state": "stateN", "h": "hn",
+		"hidden_in": "hidden_out", "in_cache": "out_cache", "cached_len_0": "new_cached_len_0", "cache_last_time": "cache_last_time_next", "memory": "next_memory",
+	} {
+		text := fmt.Sprintf("func @f(%%x: f32[2], %%%s: f32[2]) { %%y = neg(%%x) %%%s = add(%%%s, %%x) return %%y, %%%s }", in, out, in, out)
+		if got := modelOf(t, text, tenure.WithStates()).States(); len(got) != 1 || got[0].Input != in || got[0].Output != out || got[0].Kind != tenure.StateSame {
+			t.Errorf("got states %v, want %s -> %s", got, in, out)
+		}
+	}
+	for _, text := range []string{
+		"func @f(%past: i64[2]) { %present = cast(%past) {to = f32} return %present }",
+		"func @f(%past: f32[2,1]) { %a = constant() {dtype = i64, dims = [1], ints = [-1]} %present = reshape(%past, %a) return %present }",
+		"func @f(%x: f32[2]) { %y = neg(%x) return %y }",
+	} {
+		p, err := ir.Parse(text, op.Builtin())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tenure.LoadProgram(p, nil, tenure.WithStates()); !errors.Is(err, tenure.ErrInput) {
+			t.Errorf("%s: got error %v, want ErrInput", text, err)
+		}
 	}
 }
