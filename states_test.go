@@ -248,9 +248,8 @@ func TestOnePlanForAllLengths(t *testing.T) {
 	}
 }
 
-// TestStatesWithinAPromise decodes in a session that has promised its memory for
-// all lengths: no run takes more, and the decoder that reads the length of its
-// past as a size has no more structures than without states.
+// TestStatesWithinAPromise decodes in a session that has promised its memory
+// for all lengths: no run takes more.
 func TestStatesWithinAPromise(t *testing.T) {
 	memorytest.Check(t)
 	for _, text := range []string{joining, attending} {
