@@ -41,7 +41,7 @@ func newContents(p *ir.Program) contents {
 }
 
 // clear makes all bytes but the weights' hold nothing.
-func (m contents) clear() {
+func (m *contents) clear() {
 	for i, list := range m.lists {
 		if len(list) > 0 {
 			m.lists[i] = list[:0]
@@ -54,7 +54,7 @@ func (m contents) clear() {
 }
 
 // of returns the number of a space, which is not a weight.
-func (m contents) of(s space) int {
+func (m *contents) of(s space) int {
 	switch s.kind {
 	case arena:
 		return 0
@@ -67,7 +67,7 @@ func (m contents) of(s space) int {
 }
 
 // boxesOf returns the boxes of a space: buffers of values' own have none.
-func (m contents) boxesOf(s int) []piece {
+func (m *contents) boxesOf(s int) []piece {
 	if s >= len(m.boxes) {
 		return nil
 	}
@@ -89,7 +89,7 @@ func from(list []interval, lo int64) int {
 
 // set makes the bytes [lo, hi) of a space hold what c begins with; nothing
 // without a root.
-func (m contents) set(s int, lo, hi int64, c content) {
+func (m *contents) set(s int, lo, hi int64, c content) {
 	if lo == hi {
 		return
 	}
@@ -125,7 +125,7 @@ func (m contents) set(s int, lo, hi int64, c content) {
 // cut makes the bytes of p hold nothing where boxes hold something, and where
 // intervals do if p has gaps. What has no frame in common with p holds nothing
 // any more from the first to the last byte of p.
-func (m contents) cut(s int, p *piece) {
+func (m *contents) cut(s int, p *piece) {
 	hi := p.hi()
 	var left []piece
 	if p.axes != nil {
@@ -159,7 +159,7 @@ func (m contents) cut(s int, p *piece) {
 const mostBoxes = 1 << 14
 
 // insert makes the bytes of p, which hold nothing, hold its image.
-func (m contents) insert(s int, p *piece) {
+func (m *contents) insert(s int, p *piece) {
 	if p.axes != nil {
 		if len(m.boxes[s]) < mostBoxes {
 			m.boxes[s] = append(m.boxes[s], *p)
@@ -174,7 +174,7 @@ func (m contents) insert(s int, p *piece) {
 func (h interval) piece() piece { return piece{h.lo, h.content, box{run: h.hi - h.lo}} }
 
 // put makes the bytes of a value's place hold it.
-func (m contents) put(x *value) {
+func (m *contents) put(x *value) {
 	p := x.place
 	if p.lo == p.hi {
 		return
@@ -203,11 +203,24 @@ type missing struct {
 }
 
 // lacks returns the first bytes of a value's place that do not hold it.
-func (m contents) lacks(x *value) (bad missing, found bool) { return m.lacksFirst(x, x.place) }
+func (m *contents) lacks(x *value) (bad missing, found bool) {
+	if x.place.box == nil && x.parts == nil && x.place.kind != weight && m.has(m.of(x.place.space), x.place.lo, x.place.hi, x.content) {
+		return missing{}, false
+	}
+	return m.lacksFirst(x, x.place)
+}
+
+// has reports whether one interval holds the bytes [lo, hi) of a space: the
+// most frequent form of a value.
+func (m *contents) has(s int, lo, hi int64, c content) bool {
+	list := m.lists[s]
+	i := from(list, lo)
+	return i < len(list) && list[i].lo <= lo && hi <= list[i].hi && list[i].content.at(lo-list[i].lo) == c
+}
 
 // lacksFirst is lacks for a value that lies in p, or for its first bytes. Those
 // are places without gaps if they are not that of the value.
-func (m contents) lacksFirst(x *value, p place) (bad missing, found bool) {
+func (m *contents) lacksFirst(x *value, p place) (bad missing, found bool) {
 	if p.box == nil && x.parts == nil {
 		return m.differ(p.space, &piece{p.lo, x.content, box{run: p.hi - p.lo}})
 	}
@@ -243,7 +256,7 @@ func (m contents) lacksFirst(x *value, p place) (bad missing, found bool) {
 }
 
 // differ returns the first bytes of a piece that do not hold its image.
-func (m contents) differ(s space, p *piece) (bad missing, found bool) {
+func (m *contents) differ(s space, p *piece) (bad missing, found bool) {
 	if p.axes == nil && p.run == 0 {
 		return missing{}, false
 	}
@@ -274,22 +287,19 @@ func (p *piece) missing(s space, got content) missing {
 }
 
 // differInterval is differ for a contiguous piece, by the intervals alone.
-func (m contents) differInterval(s space, n int, p *piece) (bad missing, found bool) {
+func (m *contents) differInterval(s space, n int, p *piece) (bad missing, found bool) {
 	list, hi := m.lists[n], p.lo+p.run
 	at := p.lo
 	for i := from(list, p.lo); at < hi; i++ {
-		want := p.content.at(at - p.lo)
-		bad = missing{place{space: s, lo: at, hi: hi}, content{}, want}
 		if i == len(list) || list[i].lo > at {
 			if i < len(list) {
-				bad.hi = min(hi, list[i].lo)
+				hi = min(hi, list[i].lo)
 			}
-			return bad, true
+			return missing{place{space: s, lo: at, hi: hi}, content{}, p.content.at(at - p.lo)}, true
 		}
-		h := list[i]
-		if actual := h.content.at(at - h.lo); actual != want {
-			bad.hi, bad.got = min(hi, h.hi), actual
-			return bad, true
+		h := &list[i]
+		if actual, want := h.content.at(at-h.lo), p.content.at(at-p.lo); actual != want {
+			return missing{place{space: s, lo: at, hi: min(hi, h.hi)}, actual, want}, true
 		}
 		at = h.hi
 	}
@@ -299,7 +309,7 @@ func (m contents) differInterval(s space, n int, p *piece) (bad missing, found b
 // differBox is differ for a piece that boxes or, where it has gaps, intervals
 // may hold in part. Nothing else is in bytes that hold what they should, so
 // that only they are looked for.
-func (m contents) differBox(s space, n int, p *piece) (bad missing, found bool) {
+func (m *contents) differBox(s space, n int, p *piece) (bad missing, found bool) {
 	left, next := []piece{*p}, []piece(nil)
 	compare := func(held *piece) bool {
 		next = next[:0]
@@ -341,8 +351,8 @@ func (m contents) differBox(s space, n int, p *piece) (bad missing, found bool) 
 	return first.missing(s, content{}), true
 }
 
-func (m contents) clone() contents {
-	out := m
+func (m *contents) clone() contents {
+	out := *m
 	out.lists, out.boxes = make([][]interval, len(m.lists)), make([][]piece, len(m.boxes))
 	for i, list := range m.lists {
 		if len(list) > 0 {
@@ -358,7 +368,7 @@ func (m contents) clone() contents {
 }
 
 // join keeps of m what other holds too.
-func (m contents) join(other contents) {
+func (m *contents) join(other *contents) {
 	for s, a := range m.lists {
 		b := other.lists[s]
 		both := m.joinBoxes(other, s)
@@ -388,7 +398,7 @@ func (m contents) join(other contents) {
 
 // joinBoxes returns what m and other hold in a space, where one of them holds
 // it in a box.
-func (m contents) joinBoxes(other contents, s int) (both []piece) {
+func (m *contents) joinBoxes(other *contents, s int) (both []piece) {
 	for i := range m.boxesOf(s) {
 		a := &m.boxes[s][i]
 		for j := range other.boxes[s] {
@@ -403,7 +413,7 @@ func (m contents) joinBoxes(other contents, s int) (both []piece) {
 }
 
 // sharedIntervals returns what intervals of a space hold as p does.
-func (m contents) sharedIntervals(both []piece, s int, p *piece) []piece {
+func (m *contents) sharedIntervals(both []piece, s int, p *piece) []piece {
 	list := m.lists[s]
 	for i := from(list, p.lo); i < len(list) && list[i].lo < p.hi(); i++ {
 		h := list[i].piece()

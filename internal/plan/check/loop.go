@@ -40,7 +40,7 @@ func (c *checker) loop(k int, call *ir.Call) *Violation {
 		if iteration == 0 {
 			after = c.memory.clone()
 		} else {
-			after.join(c.memory)
+			after.join(&c.memory)
 		}
 		if iteration == 2 {
 			break

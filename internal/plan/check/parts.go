@@ -206,12 +206,13 @@ func (c *checker) assemble(k int, call *ir.Call) (followed bool, fault *Violatio
 		return false, nil
 	}
 	x := c.of(call.Results[0])
-	var held, rest []piece
+	var rest []piece
 	if !pieces {
 		if rest, fault = c.around(x, parts); fault != nil {
 			return true, fault
 		}
 	}
+	held := make([]piece, 0, n+len(rest))
 	for i := range parts {
 		known := true
 		if held, known = c.holdPart(held, &parts[i]); !known && inPlace {
@@ -254,12 +255,12 @@ func (c *checker) writeParts(call *ir.Call, parts []part, rest []piece) *Violati
 			written = append(written, parts[i].at)
 		}
 	}
-	around := value{Value: x.Value, place: x.place}
 	if len(rest) > 0 {
+		around := value{Value: x.Value, place: x.place}
 		_ = c.hold(&around, content{root: x.ID}, rest) // as it was found for x
-	}
-	for i := range around.numLaid() {
-		written = append(written, around.laidPlace(i))
+		for i := range around.numLaid() {
+			written = append(written, around.laidPlace(i))
+		}
 	}
 	if len(written) == 0 {
 		return nil // the bytes hold it already

@@ -355,7 +355,7 @@ func (c *checker) branch(call *ir.Call) *Violation {
 		if i == 0 {
 			joined = c.memory
 		} else {
-			joined.join(c.memory)
+			joined.join(&c.memory)
 		}
 	}
 	c.memory = joined
