@@ -54,6 +54,15 @@ var plansToChange = map[string]string{
 		%z = neg(%v)
 		return %n, %y, %z, %q
 	}`,
+	"boxes": `func @f(%x: f32[4,128], %y: f32[4,128]) -> (f32[4,256], f32[4,128]) {
+		%a = neg(%x)
+		%b = neg(%y)
+		%c = concat(%a, %b) {axis = 1}
+		%d = exp(%c)
+		%h, %t = split(%c) {axis = 1, num_outputs = 2}
+		%e = sub(%h, %t)
+		return %d, %e
+	}`,
 	"a branch": `func @f(%x: f32[64], %c: bool[]) -> (f32[64]) {
 		%a = neg(%x)
 		%u = exp(%a)
@@ -193,7 +202,7 @@ func fieldsOf(path string, t reflect.Type) (list []string) {
 	switch t.Kind() {
 	case reflect.Struct:
 		for i := range t.NumField() {
-			name := t.Field(i).Tag.Get("json")
+			name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
 			list = append(list, fieldsOf(strings.TrimPrefix(path+"."+name, "."), t.Field(i).Type)...)
 		}
 		return list
@@ -217,7 +226,7 @@ func eachChange(d *plan.Plan, visit func(changed *plan.Plan, field, at, what str
 		switch v.Kind() {
 		case reflect.Struct:
 			for i := range v.NumField() {
-				name := v.Type().Field(i).Tag.Get("json")
+				name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
 				walk(v.Field(i), strings.TrimPrefix(field+"."+name, "."), strings.TrimPrefix(at+"."+name, "."), func(p *plan.Plan) reflect.Value { return find(p).Field(i) })
 			}
 		case reflect.Slice:
@@ -273,6 +282,9 @@ func clonePlan(d *plan.Plan) *plan.Plan {
 	}
 	for i := range c.Steps {
 		c.Steps[i].Reads = slices.Clone(d.Steps[i].Reads)
+	}
+	for i := range c.Values {
+		c.Values[i].Strides = slices.Clone(d.Values[i].Strides)
 	}
 	c.Peak.Live = slices.Clone(d.Peak.Live)
 	return &c

@@ -133,6 +133,11 @@ func (l *lowering) documentValues(d *plan.Plan) {
 		if e.Space == plan.SpaceArena {
 			e.Offset += at.storage.start
 		}
+		if at.layout != nil {
+			for _, n := range at.layout.Strides() {
+				e.Strides = append(e.Strides, int64(n))
+			}
+		}
 		d.Values = append(d.Values, e)
 	}
 	for _, v := range l.program.Body.Params {

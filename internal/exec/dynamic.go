@@ -25,11 +25,11 @@ func (l *lowering) placeDynamic(v *ir.Value) {
 	p, x := l.possible.Of(v), l.of(v)
 	switch {
 	case p.Bytes < 0 || x.isOutput && p.Types == nil || v.Def.Op.Branch && !x.isOutput && !l.isComputedInRegions(v):
-		x.place = place{l.make(storage{name: v.Name, space: plan.SpaceOwn, id: -1}), 0, 0}
+		x.place = place{storage: l.make(storage{name: v.Name, space: plan.SpaceOwn, id: -1})}
 	case x.isOutput:
-		x.place = place{l.make(storage{name: v.Name, space: plan.SpaceOwn, id: -1, size: p.Bytes}), 0, p.Bytes}
+		x.place = place{storage: l.make(storage{name: v.Name, space: plan.SpaceOwn, id: -1, size: p.Bytes}), size: p.Bytes}
 	case x.yielded.storage != nil:
-		x.place = place{x.yielded.storage, x.yielded.offset, p.Bytes}
+		x.place = place{storage: x.yielded.storage, offset: x.yielded.offset, size: p.Bytes}
 	default:
 		x.place = l.newStorage(v, p.Bytes)
 	}

@@ -101,21 +101,36 @@ func (e *Executable) emitOwn(l *lowering) {
 // where the operand's bytes are.
 func (l *lowering) isPlacedView(k int) bool {
 	c := &l.calls[k]
-	if c.isDynamic() {
+	if c.isDynamic() || len(c.Regions) > 0 {
 		return false
 	}
 	for r, v := range c.Results {
-		if v == nil {
-			continue
-		}
-		arg, kind, offset := l.bytesFor(k, r)
-		if kind != op.View {
-			return false
-		}
-		from, at := l.of(c.Args[arg].Value), l.of(v)
-		if at.storage != from.storage || at.offset != from.offset+int64(offset) {
+		if v != nil && !l.isView(k, r) {
 			return false
 		}
 	}
 	return true
+}
+
+// isView reports whether result r of call k lies where its bytes are in the
+// operand that it is a view or a box of.
+func (l *lowering) isView(k, r int) bool {
+	c := &l.calls[k]
+	if c.isDynamic() {
+		return false
+	}
+	if arg, kind, offset := l.bytesFor(k, r); kind == op.View {
+		from, at := l.of(c.Args[arg].Value), l.of(c.Results[r])
+		if at.storage != from.storage {
+			return false
+		}
+		if from.layout == nil {
+			return at.layout == nil && at.offset == from.offset+int64(offset)
+		}
+		if at.size == from.size {
+			layout, ok := from.layout.Reshape(l.types.Of(c.Results[r]).Shape)
+			return ok && at.offset == from.offset && (at.layout == layout || at.layout == nil && layout.IsContiguous())
+		}
+	}
+	return l.liesInBox(k, r)
 }

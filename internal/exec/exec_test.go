@@ -54,6 +54,12 @@ func weightsFor(p *ir.Program) ir.WeightMap {
 			v, _ = strconv.Atoi(n)
 			named = true
 		}
+		if list, ok := strings.CutPrefix(w.Name, "ints_"); ok {
+			for n := range strings.SplitSeq(list, "_") {
+				v, _ := strconv.Atoi(n)
+				weights[w.Name] = binary.LittleEndian.AppendUint64(weights[w.Name], uint64(v))
+			}
+		}
 		if named {
 			weights[w.Name] = binary.LittleEndian.AppendUint64(nil, uint64(v))
 		}

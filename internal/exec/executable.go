@@ -17,6 +17,7 @@ import (
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/plan"
+	"github.com/tenure-go/tenure/shape"
 )
 
 // Options say how a program is compiled.
@@ -67,8 +68,9 @@ type Executable struct {
 	types     ir.Types
 	weights   ir.Weights
 	packing   *packing
-	offsets   []int64 // of the storages in the arena
-	scratch   []int64 // of each call, in bytes per worker
+	offsets   []int64         // of the storages in the arena
+	layouts   []*shape.Layout // by ID: of values that have strides; empty where none has
+	scratch   []int64         // of each call, in bytes per worker
 
 	steps   []step // by number of the call
 	numRefs int    // how many they have

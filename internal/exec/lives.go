@@ -24,7 +24,7 @@ func (l *lowering) collectEnds() {
 				continue
 			}
 			end := plan.Time(2*k + 2)
-			if l.becomesResult(c.Call, a.Value) {
+			if !l.isPartlyView(k) && l.becomesResult(c.Call, a.Value) {
 				end--
 			}
 			l.endAt(a.Value, end)
@@ -46,6 +46,21 @@ func (l *lowering) clearEnds() {
 	for id := range l.values {
 		l.values[id].end = 0
 	}
+}
+
+// isPartlyView reports whether some results of a call are views, and others are
+// computed: these are not to be written over what the call reads.
+func (l *lowering) isPartlyView(k int) bool {
+	c := &l.calls[k]
+	views, all := false, true
+	for r, v := range c.Results {
+		if v == nil || len(c.Regions) > 0 || l.of(v).size == 0 {
+			continue
+		}
+		is := l.isView(k, r)
+		views, all = views || is, all && is
+	}
+	return views && !all
 }
 
 // becomesResult reports whether a result of c lies in bytes of an operand.
@@ -172,7 +187,7 @@ func (l *lowering) collectPieces() {
 			continue
 		}
 		start, end := l.life(v)
-		l.pieces[at.storage.first+at.storage.count] = plan.Piece{Offset: at.offset, Size: at.size, Start: start, End: end}
+		l.pieces[at.storage.first+at.storage.count] = plan.Piece{Offset: at.offset, Size: at.extent(), Start: start, End: end}
 		at.storage.count++
 	}
 }

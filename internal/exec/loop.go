@@ -55,7 +55,7 @@ func (l *lowering) placeLoop(k int) error {
 func (l *lowering) placeParam(p, result *ir.Value) error {
 	if !l.isStatic(p) {
 		l.numberDynamic(p)
-		l.of(p).place = place{l.make(storage{name: p.Name, space: plan.SpaceOwn, id: -1}), 0, 0}
+		l.of(p).place = place{storage: l.make(storage{name: p.Name, space: plan.SpaceOwn, id: -1})}
 		return nil
 	}
 	n, err := l.bytesOf(p)
@@ -71,7 +71,7 @@ func (l *lowering) placeParam(p, result *ir.Value) error {
 func (l *lowering) yieldedOrNew(returned, v *ir.Value, n int64) place {
 	if returned != nil && l.of(returned).yielded.storage != nil {
 		at := l.of(returned).yielded
-		return place{at.storage, at.offset, n}
+		return place{storage: at.storage, offset: at.offset, size: n}
 	}
 	at := l.newStorage(v, n)
 	at.storage.passed = true

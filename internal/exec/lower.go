@@ -6,13 +6,16 @@ import (
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/plan"
+	"github.com/tenure-go/tenure/shape"
 )
 
-// place is where a value lives: a byte offset in a storage.
+// place is where a value lives: a byte offset in a storage, and the distances
+// of its elements.
 type place struct {
 	storage *storage
-	offset  int64
-	size    int64
+	offset  int64         // of the first element
+	size    int64         // bytes of all elements
+	layout  *shape.Layout // nil where the elements lie in row-major order without gaps
 }
 
 // storage is a range of bytes that values share: views, chains of in-place
@@ -43,7 +46,7 @@ type lowering struct {
 	index   *ir.Index
 	sigs    *ir.Signatures
 	defs    []*ir.Value // what calls define, in their order
-	joins   []int       // calls that put operands together
+	joins   []int       // calls whose operands or results may be boxes of others
 
 	leastMemory, oneThread bool // of the options
 
@@ -67,7 +70,7 @@ type call struct {
 	*ir.Call
 	sig    *op.Sig
 	static bool    // all types have a size
-	parts  []int   // where each operand is in the result that is put together of them; nil for none
+	parts  []int   // where the operands are in the result that is put together of them, as op.Sig.Parts says; nil for none
 	first  int     // the number of its first result among all
 	end    int     // the number after those of the calls in its regions
 	freed  []int   // dynamic values whose own buffers are freed after the call
@@ -96,7 +99,7 @@ func newLowering(p *ir.Program) *lowering {
 		for v := range c.Defs() {
 			l.defs = append(l.defs, v)
 		}
-		if c.Op.Alias.HasParts() {
+		if c.Op.Alias.HasParts() || c.Op.Alias.HasBoxes() {
 			l.joins = append(l.joins, k)
 		}
 	}
@@ -184,14 +187,14 @@ func (l *lowering) placeInterface() error {
 		if err != nil {
 			return fmt.Errorf("input: %w", err)
 		}
-		l.of(v).place = place{l.make(storage{name: v.Name, space: plan.SpaceInput, arg: i, size: n}), 0, n}
+		l.of(v).place = place{storage: l.make(storage{name: v.Name, space: plan.SpaceInput, arg: i, size: n}), size: n}
 	}
 	for _, v := range l.program.Weights {
 		n, err := l.bytesOf(v)
 		if err != nil {
 			return fmt.Errorf("weight: %w", err)
 		}
-		l.of(v).place = place{l.make(storage{name: v.Name, space: plan.SpaceWeight, size: n, weight: int32(v.ID)}), 0, n}
+		l.of(v).place = place{storage: l.make(storage{name: v.Name, space: plan.SpaceWeight, size: n, weight: int32(v.ID)}), size: n}
 	}
 	return nil
 }
@@ -249,7 +252,7 @@ func (l *lowering) placeResult(k, r int, v *ir.Value) error {
 		if inPlace {
 			l.decline(k, arg, "the result belongs in the bytes that the branches share")
 		}
-		to.place = place{to.yielded.storage, to.yielded.offset, n}
+		to.place = place{storage: to.yielded.storage, offset: to.yielded.offset, size: n}
 	case inPlace && n == 0:
 		// Nothing to save, and no bytes tell two outputs apart that would lie
 		// in them.
@@ -261,7 +264,7 @@ func (l *lowering) placeResult(k, r int, v *ir.Value) error {
 		l.decline(k, arg, "the loop carries another value in its bytes")
 		to.place = l.newStorage(v, n)
 	case arg >= 0:
-		to.place = place{from.storage, from.offset + int64(offset), n}
+		to.place = place{storage: from.storage, offset: from.offset + int64(offset), size: n}
 		from.storage.output = from.storage.output || to.isOutput
 		l.inPlace = append(l.inPlace, plan.InPlace{Call: k, Operand: arg, Result: r, Value: v.Name,
 			Of: c.Args[arg].Value.Name, Kind: plan.AliasKind(kind.String()), Bytes: n})
@@ -307,11 +310,6 @@ func (p place) isWhole() bool { return p.offset == 0 && p.size == p.storage.size
 
 // startsAt reports whether both places have the same first byte.
 func (p place) startsAt(q place) bool { return p.storage == q.storage && p.offset == q.offset }
-
-// overlaps reports whether two places share a byte.
-func (p place) overlaps(q place) bool {
-	return p.storage == q.storage && max(p.offset, q.offset) < min(p.offset+p.size, q.offset+q.size)
-}
 
 // alias is the answer of bytesFor, once it was asked.
 type alias struct {
@@ -372,7 +370,7 @@ func (l *lowering) make(s storage) *storage {
 func (l *lowering) newStorage(v *ir.Value, size int64) place {
 	s := l.make(storage{name: v.Name, space: plan.SpaceArena, size: size, id: -1, owner: v, output: l.of(v).isOutput})
 	l.storages = append(l.storages, s)
-	return place{s, 0, size}
+	return place{storage: s, size: size}
 }
 
 // placeOutputs moves the storage of each output into the output's own buffer,

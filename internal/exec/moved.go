@@ -5,6 +5,7 @@ import (
 
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/memory"
+	"github.com/tenure-go/tenure/op"
 )
 
 // Call returns call k of the program.
@@ -15,53 +16,77 @@ func (e *Executable) Call(k int) *ir.Call { return e.steps[k].call }
 // the form in which the call reads them, and no operands that lie where they
 // are parts of the result. It is for [Runner.Watch].
 func (r *Runner) Moved(k int) (read, written int64) {
-	seen := make(map[*byte]int, 8)
-	add := func(data []byte) (n int64) {
-		at := unsafe.SliceData(data)
-		if n = int64(len(data) - seen[at]); n <= 0 {
+	seen := make(map[*byte]int64, 8)
+	add := func(a *op.Arg) (n int64) {
+		at, size := unsafe.SliceData(a.Data), bytesOf(a)
+		if n = size - seen[at]; n <= 0 {
 			return 0
 		}
-		seen[at] = len(data)
+		seen[at] = size
 		return n
 	}
 	step := &r.exe.steps[k]
 	in := len(step.call.Args)
-	data := func(i int) []byte {
+	arg := func(i int) *op.Arg {
 		c := r.steps[k].call
 		if t := r.steps[k].task; t != nil {
 			c = t.Call
 		}
 		switch n := step.refs[i].dynamic; {
 		case n >= 0:
-			return r.dynamic[n].bytes()
+			return &op.Arg{Data: r.dynamic[n].bytes()}
 		case i < in:
-			return c.In[i].Data
+			return &c.In[i]
 		}
-		return c.Out[i-in].Data
-	}
-	var starts []int
-	if t := r.steps[k].task; t != nil {
-		starts = t.Call.Pieces(nil)
+		return &c.Out[i-in]
 	}
 	there := int64(0) // bytes of the result that were not copied
 	for i, a := range step.call.Args {
-		if a.Value == nil {
-			continue
+		switch {
+		case a.Value == nil:
+		case r.isInResult(k, i):
+			there += bytesOf(arg(i))
+		default:
+			read += add(arg(i))
 		}
-		x := data(i)
-		if starts != nil && len(x) > 0 && unsafe.SliceData(x) == unsafe.SliceData(data(in)[starts[i]:]) {
-			there += int64(len(x))
-			continue
-		}
-		read += add(x)
 	}
 	clear(seen)
 	for i, v := range step.call.Results {
 		if v != nil {
-			written += add(data(in + i))
+			written += add(arg(in + i))
 		}
 	}
 	return read, written - there
+}
+
+// bytesOf returns how many bytes the elements of an operand or result have.
+func bytesOf(a *op.Arg) int64 {
+	if a.Layout == nil || a.Layout.IsContiguous() {
+		return int64(len(a.Data))
+	}
+	return int64(a.Shape.NumElements() * a.DType.Size())
+}
+
+// isInResult reports whether operand i of call k lies where it is a part of the
+// result.
+func (r *Runner) isInResult(k, i int) bool {
+	t := r.steps[k].task
+	if t == nil || len(t.Call.In[i].Data) == 0 {
+		return false
+	}
+	at := t.Call.Parts(nil)
+	if at == nil {
+		return false
+	}
+	to := &t.Call.Out[0]
+	rank, start := to.Shape.Rank(), 0
+	if at[i*rank] < 0 {
+		return false
+	}
+	for d, stride := range to.Layout.Strides() {
+		start += at[i*rank+d] * stride * to.DType.Size()
+	}
+	return unsafe.SliceData(t.Call.In[i].Data) == unsafe.SliceData(to.Data[start:])
 }
 
 // DynamicBytes returns how many bytes the buffers of values take at this moment

@@ -5,28 +5,40 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/tenure-go/tenure/internal/compute"
 	"github.com/tenure-go/tenure/internal/plan/check"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/plan"
+	"github.com/tenure-go/tenure/shape"
 )
 
-// joiner makes operands parts of results that are put together of them, as
-// those of concat are: the operand is computed in the result's bytes, and
-// nothing is copied. To this end it joins the storages of both at a fixed
-// distance, if no byte of one is written while a value in the other needs it.
-// Calls come in the program's order: a value that could be a part of several
-// results becomes one of the first, and of others whose parts lie around it in
-// the same way.
+// joiner lets operands lie where they are parts of results, as those of concat
+// and pad are, and results where they are boxes of operands, as those of slice
+// and split are: nothing is copied then. To this end it joins the storages of
+// the part and of the whole, if no byte of one is written while a value in the
+// other needs it. The values of one storage keep their distances, or, where the
+// part was contiguous and is so no more, get strides of the whole's; then all
+// kernels that read or write them have to take these. Calls come in the
+// program's order: a value that could be a part of several results becomes one
+// of the first, and of others whose parts lie around it in the same way.
 type joiner struct {
 	*lowering
 	counts  []int                    // by ID: of how many parts a value is put together
+	users   [][]int                  // by ID: the calls that read or define a value
 	values  map[*storage][]*ir.Value // that lie in each
-	reasons map[[2]int]string        // by call and operand: why it is copied
+	reasons map[[2]int]string        // by call and operand, or ^result: why it is copied
 
 	// Of the join that is tried.
-	a, b  *storage
-	shift int64 // of a's values, to where they would lie in b
+	before     []moved
+	ins, outs  []*shape.Layout
+	start, own []int
+}
+
+// moved is where a value was before a join.
+type moved struct {
+	v *ir.Value
+	place
 }
 
 // placeParts joins storages. It needs the places and the ends of all values,
@@ -35,37 +47,66 @@ func (l *lowering) placeParts() (changed bool) {
 	if len(l.joins) == 0 {
 		return false
 	}
-	j := &joiner{lowering: l, counts: make([]int, len(l.values)), values: map[*storage][]*ir.Value{}, reasons: map[[2]int]string{}}
+	j := &joiner{lowering: l, counts: make([]int, len(l.values)), users: make([][]int, len(l.values)),
+		values: map[*storage][]*ir.Value{}, reasons: map[[2]int]string{}}
 	for _, k := range l.joins {
 		if c := &l.calls[k]; c.static && c.Results[0] != nil {
-			c.parts = c.sig.Pieces(nil)
+			c.parts = c.sig.Parts(nil)
 		}
 	}
-	for _, v := range l.program.Body.Params {
-		if v.Donated {
-			j.values[l.of(v).storage] = append(j.values[l.of(v).storage], v)
-		}
-	}
-	for _, v := range l.defs {
-		s := l.of(v).storage
-		j.values[s] = append(j.values[s], v)
-		j.counts[v.ID] = j.countParts(v)
-	}
+	j.collect()
 	for _, k := range l.joins {
-		for i := range l.calls[k].Args {
-			if !j.isPart(k, i) || j.liesInPart(k, i) {
-				continue
+		c := &l.calls[k]
+		for i := range c.Args {
+			if j.isPart(k, i) && !j.liesInPart(k, i) {
+				reason := j.join(k, c.Args[i].Value, c.Results[0], c.partAt(i))
+				j.note(k, i, reason, &changed)
 			}
-			if reason := j.join(k, i); reason != "" {
-				j.reasons[[2]int{k, i}] = reason
-			} else {
-				changed = true
+		}
+		for r := range c.Results {
+			if arg, at := j.boxOf(k, r); arg >= 0 && !j.isView(k, r) {
+				reason := j.join(k, c.Results[r], c.Args[arg].Value, at)
+				j.note(k, ^r, reason, &changed)
 			}
 		}
 	}
 	l.storages = slices.DeleteFunc(l.storages, func(s *storage) bool { return s.joined })
 	j.report()
 	return changed
+}
+
+func (j *joiner) note(k, i int, reason string, changed *bool) {
+	if reason != "" {
+		j.reasons[[2]int{k, i}] = reason
+	} else {
+		*changed = true
+	}
+}
+
+// collect finds what lies in each storage, who uses it, and of how many parts
+// it is.
+func (j *joiner) collect() {
+	for _, v := range j.program.Body.Params {
+		s := j.of(v).storage
+		j.values[s] = append(j.values[s], v)
+	}
+	for _, v := range j.defs {
+		s := j.of(v).storage
+		j.values[s] = append(j.values[s], v)
+		j.counts[v.ID] = j.countParts(v)
+	}
+	for k := range j.calls {
+		for _, a := range j.calls[k].Args {
+			if a.Value != nil {
+				j.users[a.Value.ID] = append(j.users[a.Value.ID], k)
+			}
+		}
+		for _, v := range j.calls[k].Results {
+			if v != nil {
+				j.users[v.ID] = append(j.users[v.ID], k)
+			}
+		}
+	}
 }
 
 // countParts counts the parts of a value, whose operands have been counted.
@@ -86,61 +127,268 @@ func (j *joiner) countParts(v *ir.Value) int {
 	return max(1, min(n, check.MaxParts+1))
 }
 
-// isPart reports whether operand i of call k has bytes, and is one piece of the
+// partAt returns where operand i is in the result: the index of its first
+// element.
+func (c *call) partAt(i int) []int {
+	rank := len(c.parts) / len(c.Args)
+	return c.parts[i*rank : (i+1)*rank]
+}
+
+// isPart reports whether operand i of call k has bytes, and is a part of the
 // result.
 func (l *lowering) isPart(k, i int) bool {
 	c := &l.calls[k]
-	return c.parts != nil && c.Args[i].Value != nil && l.of(c.Args[i].Value).size > 0
+	return len(c.parts) > 0 && c.Args[i].Value != nil && c.partAt(i)[0] >= 0 && l.of(c.Args[i].Value).size > 0 &&
+		l.areAlike(c.Args[i].Value, c.Results[0])
+}
+
+// areAlike reports whether one value may be a box of another: they have as many
+// axes and elements of the same whole bytes.
+func (l *lowering) areAlike(v, w *ir.Value) bool {
+	a, b := l.types.Of(v), l.types.Of(w)
+	return a.DType == b.DType && a.DType.Size() > 0 && a.Shape.Rank() == b.Shape.Rank()
 }
 
 // liesInPart reports whether operand i of call k lies where it is a part of the
 // result.
 func (l *lowering) liesInPart(k, i int) bool {
 	c := &l.calls[k]
-	from, to := l.of(c.Args[i].Value), l.of(c.Results[0])
-	return from.storage == to.storage && from.offset == to.offset+int64(c.parts[i])
+	return l.liesAt(c.Args[i].Value, c.Results[0], c.partAt(i))
 }
 
-// join joins the storages of operand i of call k and of the result. If it does
-// not, it says why.
-func (j *joiner) join(k, i int) (reason string) {
-	c := &j.calls[k]
-	from, to := j.of(c.Args[i].Value), j.of(c.Results[0])
-	j.a, j.b, j.shift = from.storage, to.storage, to.offset+int64(c.parts[i])-from.offset
-	if j.counts[c.Results[0].ID] > check.MaxParts {
+// boxOf returns the operand that result r of call k is a box of, and from which
+// index on; -1 for none.
+func (l *lowering) boxOf(k, r int) (arg int, at []int) {
+	c := &l.calls[k]
+	v := c.Results[r]
+	if v == nil || !c.static || !c.Op.Alias.HasBoxes() || l.of(v).size == 0 {
+		return -1, nil
+	}
+	at = make([]int, c.sig.Results[r].Shape.Rank())
+	if arg = c.sig.BoxOf(r, at); arg < 0 || !l.areAlike(v, c.Args[arg].Value) {
+		return -1, nil
+	}
+	return arg, at
+}
+
+// liesInBox reports whether result r of call k lies where it is a box of an
+// operand.
+func (l *lowering) liesInBox(k, r int) bool {
+	arg, at := l.boxOf(k, r)
+	return arg >= 0 && l.liesAt(l.calls[k].Results[r], l.calls[k].Args[arg].Value, at)
+}
+
+// liesAt reports whether a part lies in the bytes of the whole, from the given
+// index on.
+func (l *lowering) liesAt(part, whole *ir.Value, at []int) bool {
+	from, to := l.of(part), l.of(whole)
+	return from.storage == to.storage && from.offset == to.offset+l.distance(whole, at) && l.hasStrides(part, l.strides(whole))
+}
+
+// strides returns the strides of a value, in elements.
+func (l *lowering) strides(v *ir.Value) []int {
+	if layout := l.of(v).layout; layout != nil {
+		return layout.Strides()
+	}
+	return l.types.Of(v).Shape.Strides()
+}
+
+// distance returns how many bytes of a value are before the element with an
+// index.
+func (l *lowering) distance(v *ir.Value, at []int) int64 {
+	n := 0
+	for d, stride := range l.strides(v) {
+		n += at[d] * stride
+	}
+	return int64(n * l.types.Of(v).DType.Size())
+}
+
+// hasStrides reports whether the elements of a value lie at the given
+// distances.
+func (l *lowering) hasStrides(v *ir.Value, strides []int) bool {
+	own := l.strides(v)
+	for d, n := range l.types.Of(v).Shape.Sizes() {
+		if n > 1 && own[d] != strides[d] {
+			return false
+		}
+	}
+	return true
+}
+
+// join puts a part where it belongs in the whole, from the given index on: one
+// of them is an operand of call k, the other a result. If it does not, it says
+// why.
+func (j *joiner) join(k int, part, whole *ir.Value, at []int) (reason string) {
+	from, to := j.of(part), j.of(whole)
+	a, b := from.storage, to.storage
+	shift := to.offset + j.distance(whole, at) - from.offset // of a's values, to where they would lie in b
+	if j.counts[whole.ID] > check.MaxParts {
 		return fmt.Sprintf("the result has more than %d parts", check.MaxParts)
 	}
-	if j.a == j.b {
+	if a == b {
 		return "it is another part of the same bytes"
 	}
-	for _, s := range []*storage{j.a, j.b} {
-		if reason := j.keeps(s, j.index.Calls[k].Block); reason != "" {
+	for _, s := range []*storage{a, b} {
+		if reason := j.keeps(s, a, j.index.Calls[k].Block); reason != "" {
 			return reason
 		}
 	}
-	low, high := min(0, j.shift), max(j.b.size, j.a.size+j.shift)
-	growsA, growsB := low < j.shift || high > j.shift+j.a.size, low < 0 || high > j.b.size
+	strided := !j.hasStrides(part, j.strides(whole))
+	if n := j.pieceOf(part, whole); strided && n < shortPiece && !j.leastMemory {
+		return fmt.Sprintf("pieces of %d bytes are copied faster", n)
+	}
+	low, high := min(0, shift), max(b.size, a.size+shift)
+	if strided {
+		if from.layout != nil || from.offset != 0 || from.size != a.size {
+			return "its bytes are a part of others"
+		}
+		low, high = 0, b.size
+	}
+	growsA, growsB := strided || low < shift || high > shift+a.size, low < 0 || high > b.size
 	switch {
-	case j.a.space == plan.SpaceInput && j.b.space == plan.SpaceInput, j.a.space == plan.SpaceInput && growsA, j.b.space == plan.SpaceInput && growsB:
+	case a.space == plan.SpaceInput && b.space == plan.SpaceInput, a.space == plan.SpaceInput && growsA, b.space == plan.SpaceInput && growsB:
 		return "its bytes and the result's would take more than the input's"
-	case j.a.output && (j.b.output || growsA) || j.b.output && growsB, j.isReturned(j.a) && j.b.output, j.isReturned(j.b) && j.a.output:
+	case a.output && (b.output || growsA || b.space == plan.SpaceInput && !j.program.Body.Params[b.arg].Donated) || b.output && growsB, j.isReturned(a) && b.output, j.isReturned(b) && a.output:
 		return "an output needs a buffer of its own"
 	case growsA && growsB:
 		return "its bytes and the result's would take more than either"
 	}
-	elem := int64(c.Results[0].Type.DType.Size())
-	if !j.isAligned(j.a, j.b, j.shift-low, elem) || !j.isAligned(j.b, j.a, -low, elem) {
+	elem := int64(whole.Type.DType.Size())
+	if !j.isAligned(a, b, shift-low, elem) || !j.isAligned(b, a, -low, elem) {
 		return "elements of other values in its bytes would not be aligned"
 	}
-	for _, u := range j.values[j.a] {
-		for _, w := range j.values[j.b] {
-			if j.meet(u, w) && (j.spoils(u, w) || j.spoils(w, u)) {
-				return "its bytes are needed for " + later(j.lowering, u, w).Name + " then"
+	j.before = j.before[:0]
+	inA := len(j.values[a])
+	if reason = j.move(a, b, part, whole, shift, low, strided); reason == "" {
+		reason = j.fault(j.before[:inA], j.before[inA:], strided)
+	}
+	if reason != "" {
+		for _, m := range j.before {
+			j.of(m.v).place = m.place
+		}
+		return reason
+	}
+	j.merge(a, b, high-low)
+	return ""
+}
+
+// shortPiece is the least number of bytes of the pieces that a part consists
+// of: to compute with shorter ones takes longer than to copy them.
+const shortPiece = 256
+
+// pieceOf returns how many bytes of a part follow one another in the whole.
+func (j *joiner) pieceOf(part, whole *ir.Value) int64 {
+	typ, strides, n := j.types.Of(part), j.strides(whole), 1
+	for d, size := range slices.Backward(typ.Shape.Sizes()) {
+		if size != 1 && strides[d] != n {
+			break
+		}
+		n *= size
+	}
+	return int64(n * typ.DType.Size())
+}
+
+// move moves the values of a to where they would lie in b, and those of b
+// behind bytes that come before them. It keeps where they were.
+func (j *joiner) move(a, b *storage, part, whole *ir.Value, shift, low int64, strided bool) (reason string) {
+	for _, v := range j.values[a] {
+		j.before = append(j.before, moved{v, j.of(v).place})
+	}
+	for _, v := range j.values[b] {
+		j.before = append(j.before, moved{v, j.of(v).place})
+	}
+	elem := int64(part.Type.DType.Size())
+	var outer *shape.Layout
+	if strided {
+		outer, _ = shape.Strided(j.types.Of(part).Shape, j.strides(whole)...)
+	}
+	start := shift + j.of(part).offset
+	for n, m := range j.before {
+		x := j.of(m.v)
+		switch {
+		case n >= len(j.values[a]):
+			x.offset -= low
+		case !strided || x.size == 0:
+			x.offset, x.storage = x.offset+shift-low, b
+		case int64(m.v.Type.DType.Size()) != elem || x.offset%elem != 0:
+			return "elements of another size lie in its bytes"
+		default:
+			typ := j.types.Of(m.v)
+			strides, offset, ok := rebase(outer, typ.Shape, j.strides(m.v), int(x.offset/elem))
+			if !ok {
+				return "values in its bytes have axes that would be cut"
+			}
+			x.offset, x.storage, x.layout = start+int64(offset)*elem, b, nil
+			if layout, err := shape.Strided(typ.Shape, strides...); err != nil || !layout.IsContiguous() {
+				x.layout = layout
 			}
 		}
 	}
-	j.merge(low, high)
 	return ""
+}
+
+// fault says why values may not lie where they have been moved: those of a and
+// of b spoil one another, or the kernel of a call does not take the strides
+// that those of a have now.
+func (j *joiner) fault(a, b []moved, strided bool) (reason string) {
+	for _, u := range a {
+		for _, w := range b {
+			if j.of(u.v).overlaps(j.of(w.v).place) && (j.spoils(u.v, w.v) || j.spoils(w.v, u.v)) {
+				return "its bytes are needed for " + later(j.lowering, u.v, w.v).Name + " then"
+			}
+		}
+	}
+	if !strided {
+		return ""
+	}
+	for _, m := range a {
+		if j.of(m.v).layout == m.layout {
+			continue
+		}
+		for _, k := range j.users[m.v.ID] {
+			if c := &j.calls[k]; !j.takesStrides(k, m.v) {
+				return c.Op.Name + " needs it in one piece"
+			}
+		}
+	}
+	return ""
+}
+
+// takesStrides reports whether call k computes with the strides that its
+// operands and results have now. One of them is v.
+func (j *joiner) takesStrides(k int, v *ir.Value) bool {
+	c := &j.calls[k]
+	in := j.program.Body
+	if def := j.index.Def(v); def >= 0 {
+		in = j.index.Calls[def].Block
+	}
+	if len(c.Regions) > 0 || !c.static || j.index.Calls[k].Block != in {
+		return false
+	}
+	if j.isPlacedView(k) {
+		return true
+	}
+	for r := range c.Results {
+		if _, kind, _ := j.bytesFor(k, r); kind == op.View {
+			return false // it shares bytes, and is no view of them any more
+		}
+	}
+	j.ins, j.outs = j.ins[:0], j.outs[:0]
+	for _, a := range c.Args {
+		j.ins = append(j.ins, j.layoutOf(a.Value))
+	}
+	for _, r := range c.Results {
+		j.outs = append(j.outs, j.layoutOf(r))
+	}
+	return compute.Strided(c.sig, j.ins, j.outs)
+}
+
+// layoutOf returns the layout of a value that has strides, and nil for others.
+func (l *lowering) layoutOf(v *ir.Value) *shape.Layout {
+	if v == nil {
+		return nil
+	}
+	return l.of(v).layout
 }
 
 // isReturned reports whether an input's bytes are those of an output: the input
@@ -158,9 +406,10 @@ func later(l *lowering, u, w *ir.Value) *ir.Value {
 }
 
 // keeps says why a storage is not joined with others, for a call of a block.
-func (j *joiner) keeps(s *storage, block *ir.Block) (reason string) {
+// The values of the part lie in a.
+func (j *joiner) keeps(s, a *storage, block *ir.Block) (reason string) {
 	switch {
-	case s.space == plan.SpaceInput && !j.program.Body.Params[s.arg].Donated:
+	case s.space == plan.SpaceInput && !j.program.Body.Params[s.arg].Donated && (s == a || !j.isOnlyRead(a)):
 		return "its bytes are an input's that is not donated"
 	case s.space == plan.SpaceWeight:
 		return "its bytes are a weight's"
@@ -184,6 +433,17 @@ func (j *joiner) keeps(s *storage, block *ir.Block) (reason string) {
 	return ""
 }
 
+// isOnlyRead reports whether nothing is written into a storage but its first
+// value: the others are views of it.
+func (j *joiner) isOnlyRead(s *storage) bool {
+	for _, v := range j.values[s][1:] {
+		if !j.isView(j.index.Def(v), v.Index) {
+			return false
+		}
+	}
+	return true
+}
+
 // isAligned reports whether the values of a storage stay on multiples of their
 // elements when they are moved, and have no larger ones than an output, which
 // may become of their bytes, or an input whose bytes the others are.
@@ -197,78 +457,67 @@ func (j *joiner) isAligned(s, other *storage, by, elem int64) bool {
 	return true
 }
 
-// offset returns where a value of a or b would lie in b.
-func (j *joiner) offset(v *ir.Value) int64 {
-	x := j.of(v)
-	if x.storage == j.a {
-		return x.offset + j.shift
-	}
-	return x.offset
-}
-
-// meet reports whether a value of a and one of b would share a byte.
-func (j *joiner) meet(u, w *ir.Value) bool {
-	ulow, wlow := j.offset(u), j.offset(w)
-	return max(ulow, wlow) < min(ulow+j.of(u).size, wlow+j.of(w).size)
-}
-
 // spoils reports whether the call that computes w writes into bytes of u while
 // u is needed.
 func (j *joiner) spoils(u, w *ir.Value) bool {
-	start, end := j.life(u)
-	if j.of(u).storage.space == plan.SpaceInput {
-		end = max(j.of(u).end, start+1) // it is donated: nothing needs it when it was read last
-	}
+	start := plan.Time(2*j.index.Def(u) + 1)
+	end := max(j.of(u).end, start+1) // inputs are donated where they are written: nothing needs them when they were read last
 	if slices.Contains(j.program.Body.Results, u) || j.of(u).isOutput {
 		end = plan.MaxTime
 	}
 	if j.index.Def(w) < 0 {
 		return false
 	}
-	written := plan.Time(2*j.index.Def(w) + 1)
-	if written < start || written >= end {
+	k := j.index.Def(w)
+	written := plan.Time(2*k + 1)
+	if written < start || written >= end || len(j.calls[k].Regions) == 0 && j.isView(k, w.Index) {
 		return false
 	}
-	k := j.index.Def(w)
-	if _, kind, _ := j.bytesFor(k, w.Index); kind == op.View {
-		return !j.isPlacedView(k)
+	if c := &j.calls[k]; len(c.parts) > 0 && w == c.Results[0] {
+		return j.assemblyMeets(k, u)
 	}
-	c := &j.calls[k]
-	if c.parts == nil {
-		return true
-	}
-	low, high := j.offset(u), j.offset(u)+j.of(u).size
-	for i, a := range c.Args {
-		if a.Value == nil || j.of(a.Value).size == 0 {
-			continue
-		}
-		part := j.offset(w) + int64(c.parts[i])
-		if s := j.of(a.Value).storage; (s == j.a || s == j.b) && j.offset(a.Value) == part {
-			continue // it is there already
-		}
-		if max(low, part) < min(high, part+j.of(a.Value).size) {
-			return true
-		}
-	}
-	return false
+	return true
 }
 
-// merge makes a and b one storage, from the byte low of b to the byte high.
-func (j *joiner) merge(low, high int64) {
-	into, from, by, own := j.b, j.a, j.shift-low, -low
-	if from.space == plan.SpaceInput || into.space != plan.SpaceInput && len(j.values[from]) > len(j.values[into]) {
-		into, from, by, own = from, into, own, by
-	}
-	if own != 0 {
-		for _, v := range j.values[into] {
-			j.of(v).offset += own
+// assemblyMeets reports whether call k, which puts its result together, writes
+// bytes of u, which lie in those of the result: it copies the operands that do
+// not lie there, and writes what is around all operands.
+func (j *joiner) assemblyMeets(k int, u *ir.Value) bool {
+	c := &j.calls[k]
+	to, there := j.of(c.Results[0]).place, j.of(u).place
+	sum := int64(0)
+	for i, a := range c.Args {
+		if !j.isPart(k, i) {
+			continue
+		}
+		from := j.of(a.Value)
+		sum += from.size
+		layout, _ := shape.Strided(j.types.Of(a.Value).Shape, j.strides(c.Results[0])...)
+		part := place{to.storage, to.offset + j.distance(c.Results[0], c.partAt(i)), from.size, layout}
+		if layout.IsContiguous() {
+			part.layout = nil
+		}
+		switch lies := j.liesInPart(k, i); {
+		case !lies && part.overlaps(there):
+			return true
+		case lies && part.covers(there):
+			return false
 		}
 	}
-	for _, v := range j.values[from] {
-		x := j.of(v)
-		x.storage, x.offset = into, x.offset+by
+	return sum < to.size
+}
+
+// merge makes a and b, whose values lie in b now, one storage of the given
+// size.
+func (j *joiner) merge(a, b *storage, size int64) {
+	into, from := b, a
+	if from.space == plan.SpaceInput || into.space != plan.SpaceInput && len(j.values[from]) > len(j.values[into]) {
+		into, from = from, into
 	}
-	if from.size == high-low && into.space == plan.SpaceArena {
+	for _, m := range j.before {
+		j.of(m.v).storage = into
+	}
+	if from.size == size && into.space == plan.SpaceArena {
 		into.name, into.owner, into.size = from.name, from.owner, from.size
 	}
 	into.output, from.joined = into.output || from.output, true
@@ -276,7 +525,8 @@ func (j *joiner) merge(low, high int64) {
 	delete(j.values, from)
 }
 
-// report lists the operands that lie in their results, and those that do not.
+// report lists the values that lie where they are parts of others, and those
+// that do not.
 func (j *joiner) report() {
 	for _, k := range j.joins {
 		c := &j.calls[k]
@@ -290,6 +540,19 @@ func (j *joiner) report() {
 				j.decline(k, i, j.reasons[[2]int{k, i}])
 			}
 		}
+		for r, v := range c.Results {
+			arg, _ := j.boxOf(k, r)
+			if _, kind, _ := j.bytesFor(k, r); arg < 0 || kind == op.View {
+				continue // views are listed already
+			}
+			switch {
+			case j.liesInBox(k, r):
+				j.inPlace = append(j.inPlace, plan.InPlace{Call: k, Operand: arg, Result: r, Value: v.Name, Of: c.Args[arg].Value.Name,
+					Kind: plan.AliasView, Bytes: j.of(v).size})
+			default:
+				j.decline(k, arg, j.reasons[[2]int{k, ^r}])
+			}
+		}
 	}
 	slices.SortStableFunc(j.inPlace, func(a, b plan.InPlace) int { return cmp.Compare(a.Call, b.Call) })
 }
@@ -298,18 +561,18 @@ func (j *joiner) report() {
 // all lie where they are parts of it: there is nothing to do.
 func (l *lowering) isAssembled(k int) bool {
 	c := &l.calls[k]
-	if c.parts == nil {
+	if len(c.parts) == 0 {
 		return false
 	}
-	some := false
-	for i, a := range c.Args {
-		if a.Value == nil || l.of(a.Value).size == 0 {
+	sum := int64(0)
+	for i := range c.Args {
+		if !l.isPart(k, i) {
 			continue
 		}
 		if !l.liesInPart(k, i) {
 			return false
 		}
-		some = true
+		sum += l.of(c.Args[i].Value).size
 	}
-	return some
+	return sum > 0 && sum == l.of(c.Results[0]).size
 }

@@ -51,7 +51,7 @@ func inArenaAt(v *plan.Value, t plan.Time) bool {
 // blocks returns the whole blocks that a value takes.
 func blocks(v *plan.Value) (lo, hi int64) {
 	const mask = plan.DefaultAlign - 1
-	return v.Offset &^ mask, (v.Offset + v.Size + mask) &^ mask
+	return v.Offset &^ mask, (v.Offset + v.Extent() + mask) &^ mask
 }
 
 // sweep goes through time with the number of values over each stretch of the

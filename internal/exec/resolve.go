@@ -6,12 +6,14 @@ import (
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/plan"
+	"github.com/tenure-go/tenure/shape"
 	"github.com/tenure-go/tenure/tensor"
 )
 
 // resolve converts places to the form that a runner uses.
 func (e *Executable) resolve(l *lowering) {
 	e.collectDynamic(l)
+	e.collectLayouts(l)
 	e.steps = make([]step, len(l.calls))
 	n := 0
 	for k := range l.calls {
@@ -44,6 +46,18 @@ func (e *Executable) resolve(l *lowering) {
 	e.findTaken(l)
 }
 
+// collectLayouts keeps the layouts of values that have strides.
+func (e *Executable) collectLayouts(l *lowering) {
+	for _, v := range l.defs {
+		if layout := l.of(v).layout; layout != nil {
+			if e.layouts == nil {
+				e.layouts = make([]*shape.Layout, len(l.values))
+			}
+			e.layouts[v.ID] = layout
+		}
+	}
+}
+
 // ref returns where a value lies, which may be nil.
 func (l *lowering) ref(v *ir.Value) ref {
 	if v == nil {
@@ -53,7 +67,7 @@ func (l *lowering) ref(v *ir.Value) ref {
 	if x.storage == nil {
 		panic(fmt.Sprintf("BUG: exec: value %q has no place", v.Name))
 	}
-	r := ref{space: x.storage.kind, arg: int32(x.storage.arg), offset: x.storage.start + x.offset, size: x.size, weight: x.storage.weight, dynamic: x.dynamic}
+	r := ref{space: x.storage.kind, arg: int32(x.storage.arg), offset: x.storage.start + x.offset, size: x.extent(), weight: x.storage.weight, dynamic: x.dynamic}
 	if x.dynamic >= 0 && r.space == outputSpace {
 		r.size = 0 // the buffer is made when the size is known
 	}

@@ -168,6 +168,9 @@ func (s *structure) lay(e *Executable) {
 		at := &l.of(v).place
 		to := &s.layout.Values[v.ID]
 		*to = check.Position{Space: at.storage.space, Arg: at.storage.arg, Offset: at.offset + at.storage.start, Size: at.size}
+		if at.layout != nil {
+			to.Strides = at.layout.Strides()
+		}
 		if to.Space == plan.SpaceOwn {
 			_, to.End = l.life(v)
 		}

@@ -25,21 +25,32 @@ func (s *structure) newTasks() *tasks {
 	return &tasks{sigs: ir.NewSignatures(s.lowering.index), list: make([]*compute.Task, len(s.lowering.calls)), steps: make([]boundStep, len(s.lowering.calls))}
 }
 
-// setTypes sets a call's types to those of the executable's values. It reports
-// whether any is another one.
+// setTypes sets a call's types and layouts to those of the executable's values.
+// It reports whether any is another one.
 func (e *Executable) setTypes(c *op.Call, k int) (changed bool) {
 	from := e.steps[k].call
 	for i, a := range from.Args {
-		if a.Value != nil && c.In[i].Type != e.types.Of(a.Value) {
-			c.In[i], changed = argOf(e.types.Of(a.Value)), true
-		}
+		changed = e.setType(&c.In[i], a.Value) || changed
 	}
 	for i, v := range from.Results {
-		if v != nil && c.Out[i].Type != e.types.Of(v) {
-			c.Out[i], changed = argOf(e.types.Of(v)), true
-		}
+		changed = e.setType(&c.Out[i], v) || changed
 	}
 	return changed
+}
+
+func (e *Executable) setType(a *op.Arg, v *ir.Value) (changed bool) {
+	if v == nil {
+		return false
+	}
+	to := argOf(e.types.Of(v))
+	if len(e.layouts) > 0 && e.layouts[v.ID] != nil {
+		to.Layout = e.layouts[v.ID]
+	}
+	if a.Type == to.Type && a.Layout == to.Layout {
+		return false
+	}
+	*a = to
+	return true
 }
 
 func argOf(t op.Type) op.Arg { return op.Arg{Type: t, Layout: shape.RowMajor(t.Shape)} }

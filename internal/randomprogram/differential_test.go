@@ -100,13 +100,14 @@ func forRandom(t *testing.T, programs int, do func(t *rapid.T, pool *compute.Poo
 
 // randomProgram is a program as a model file would give it, and its inputs.
 type randomProgram struct {
-	program *ir.Program
-	weights ir.WeightMap
-	bounds  map[*ir.Value]bound
-	dynamic bool        // it has values whose size depends on data, mostly
-	apart   bool        // the plan puts no operand into the bytes of a result that it is a part of
-	open    []int       // per parameter: bits of the axes whose size the file leaves open
-	inputs  [2][][]byte // for two runs
+	program     *ir.Program
+	weights     ir.WeightMap
+	bounds      map[*ir.Value]bound
+	dynamic     bool        // it has values whose size depends on data, mostly
+	leastMemory bool        // the plan has values in place although that may take longer
+	apart       bool        // the plan puts no operand into the bytes of a result that it is a part of
+	open        []int       // per parameter: bits of the axes whose size the file leaves open
+	inputs      [2][][]byte // for two runs
 }
 
 // words returns n bytes aligned for any element, filled with a byte.
@@ -168,7 +169,7 @@ func (d *randomProgram) prepare(t *rapid.T, seen map[string]int) *exec.Executabl
 		d.refuse(t, "specialise", err, ctx.Program, seen)
 		return nil
 	}
-	e, err := exec.Compile(context.Background(), ctx.Program, constants, exec.Options{Threads: 2, Effort: -1, Apart: d.apart})
+	e, err := exec.Compile(context.Background(), ctx.Program, constants, exec.Options{Threads: 2, Effort: -1, Apart: d.apart, LeastMemory: d.leastMemory})
 	if err != nil {
 		t.Fatalf("compile: %v\n%s\nwas\n%s", err, ctx.Program, d.program)
 	}

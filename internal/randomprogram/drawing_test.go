@@ -22,6 +22,7 @@ type drawer struct {
 	visible []*ir.Value
 	inLoop  bool // in a loop
 	parts   bool // calls mostly put values together and take them apart
+	boxes   bool // so they do along any axis
 	dynamics
 }
 
@@ -32,6 +33,7 @@ const exactly = 1 << 22 // integers below it are added without rounding
 func drawRandom(t *rapid.T, dynamic bool) *randomProgram {
 	d := &drawer{t: t, block: &ir.Block{}, dynamics: dynamics{doublings: 8, times: 1}}
 	d.randomProgram = &randomProgram{dynamic: dynamic, program: &ir.Program{Name: "random", Body: d.block}, weights: ir.WeightMap{}, bounds: map[*ir.Value]bound{}}
+	d.leastMemory = d.one(2)
 	for i := range d.n(1, 3) {
 		p := d.program.NewValue(ir.Param, fmt.Sprintf("p%d", i), d.floatType())
 		p.Index, p.Donated = i, d.one(2)
@@ -200,8 +202,12 @@ func (d *drawer) call(depth int) {
 		d.emit(d.bounds[x], "cast", op.Attrs{attr("to", dtype.F32)}, 1, x)
 		return
 	}
-	if d.parts && !d.one(3) {
+	switch {
+	case d.parts && !d.one(3):
 		d.partCall()
+		return
+	case d.boxes && !d.one(3):
+		d.boxCall()
 		return
 	}
 	kind := d.n(0, 17)

@@ -35,8 +35,9 @@ type checker struct {
 	ordered  []*value     // those of listed
 	possible ir.Possibles // of values whose size depends on data
 	sigs     *ir.Signatures
-	stepOf   []int // per call, once it has run
-	starts   []int // of partsOf and boxOf
+	stepOf   []int  // per call, once it has run
+	partly   []bool // per call: some results are views, and others are computed
+	starts   []int  // of partsOf and boxOf
 	parts    []part
 
 	memory contents
@@ -49,7 +50,7 @@ type checker struct {
 
 func newChecker(p *ir.Program) *checker {
 	c := &checker{program: p, index: ir.NewIndex(p), values: make([]value, p.NumIDs())}
-	c.sigs, c.stepOf = ir.NewSignatures(c.index), make([]int, len(c.index.Calls))
+	c.sigs, c.stepOf, c.partly = ir.NewSignatures(c.index), make([]int, len(c.index.Calls)), make([]bool, len(c.index.Calls))
 	c.listed = append(append(c.listed, p.Body.Params...), p.Weights...)
 	for _, call := range c.index.Calls {
 		for v := range call.Defs() {

@@ -79,7 +79,7 @@
 //     it only as [op.Sig.BoxOf] says. [op.Permute] and [op.Narrow] are for
 //     contiguous bytes.
 //     A result that is a box of an operand ([op.Alias.OfBoxes]) may lie where
-//     that box is, if all results of the call do.
+//     that box is, and the kernel leaves it as it is there.
 //     A result that is put together of its operands ([op.Alias.OfParts]) holds
 //     what they do if one of them lies where it is a part of the result, or if
 //     each is one piece of it and they are all of it. An operand lies there, or
@@ -152,7 +152,8 @@
 //
 // Lives are derived from the program, the order and the places: a value lives
 // from the step that writes it to the last step that reads it, and ends half a
-// step earlier where that step's result lies in its bytes; the result of a
+// step earlier where that step's result lies in its bytes, unless some results
+// of the step are views and others are computed; the result of a
 // branch lives at least to the end of all regions, and the values that these
 // return for it live as long as it does; the values that a loop reads from
 // outside, takes and returns live to its end. A buffer of a value's own stays

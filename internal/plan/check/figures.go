@@ -175,7 +175,7 @@ func (c *checker) live() {
 			}
 			x, end := c.of(a.Value), reads+2
 			for _, v := range call.Results {
-				if v != nil && c.overlap(x.place, c.of(v).place) {
+				if v != nil && !c.partly[k] && c.overlap(x.place, c.of(v).place) {
 					end = reads + 1
 				}
 			}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/plan"
 )
 
@@ -25,7 +26,7 @@ func honest(p *ir.Program, d *plan.Plan, weights ir.Weights) {
 	for _, v := range p.Weights {
 		d.WeightBytes += bytesOf(v)
 	}
-	stateLives(d, calls, at)
+	stateLives(d, calls, at, ir.Known(weights))
 	for i := range d.Values {
 		if v := &d.Values[i]; v.Space != plan.SpaceInput && v.Space != plan.SpaceOutput {
 			v.Arg = 0
@@ -97,9 +98,26 @@ func allValues(p *ir.Program) []*ir.Value {
 	return all
 }
 
+// partly reports whether some results of a call are views in their operand's
+// bytes, and others are not.
+func partly(c *ir.Call, at map[*ir.Value]*plan.Value, known func(*ir.Value) ([]byte, bool)) bool {
+	views, others, sig := false, false, c.Sig(known)
+	for r, v := range c.Results {
+		if v == nil || bytesOf(v) == 0 || len(c.Regions) > 0 {
+			continue
+		}
+		is := false
+		for i, a := range c.Args {
+			is = is || a.Value != nil && kindIn(c, sig, i, r, at[v], at[a.Value]) == op.View
+		}
+		views, others = views || is, others || !is
+	}
+	return views && others
+}
+
 // stateLives fills in Start and End, going over everything until nothing
 // changes.
-func stateLives(d *plan.Plan, calls []*ir.Call, at map[*ir.Value]*plan.Value) {
+func stateLives(d *plan.Plan, calls []*ir.Call, at map[*ir.Value]*plan.Value, known func(*ir.Value) ([]byte, bool)) {
 	for i := range d.Values {
 		d.Values[i].Start, d.Values[i].End = 0, 1
 	}
@@ -125,7 +143,7 @@ func stateLives(d *plan.Plan, calls []*ir.Call, at map[*ir.Value]*plan.Value) {
 				}
 				end := plan.Time(2*i + 2)
 				for _, v := range c.Results {
-					if v != nil && shareBytes(at[v], at[a.Value]) {
+					if v != nil && !partly(c, at, known) && shareBytes(at[v], at[a.Value]) {
 						end = plan.Time(2*i + 1)
 					}
 				}

@@ -144,12 +144,14 @@ const last = -1
 
 func (s *simulator) compute(c *ir.Call) error {
 	inPlace := true
+	left := map[*ir.Value]bool{} // results that the kernel leaves in their operand
 	for r, v := range c.Results {
 		if v == nil {
 			continue
 		}
 		of, image := s.viewOf(c, r)
 		lies := of != nil && s.liesIn(v, of, image)
+		left[v] = lies && c.Op.Alias.HasBoxes() && s.at[v].Space != plan.SpaceWeight
 		if inPlace = inPlace && lies; of != nil && !lies && s.touches(v, of) {
 			return fmt.Errorf("%s is a view of %s and lies elsewhere in its bytes", v, of)
 		}
@@ -163,7 +165,7 @@ func (s *simulator) compute(c *ir.Call) error {
 		return nil
 	}
 	for r, v := range c.Results {
-		if v == nil || bytesOf(v) == 0 {
+		if v == nil || bytesOf(v) == 0 || left[v] {
 			continue
 		}
 		if x := s.at[v]; x.Space == plan.SpaceWeight || x.Space == plan.SpaceInput && !s.p.Body.Params[x.Arg].Donated {

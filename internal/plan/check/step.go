@@ -103,7 +103,8 @@ func (c *checker) compute(k int, call *ir.Call) *Violation {
 			return fault
 		}
 	}
-	inPlace := true // all results are views in their operand's bytes
+	inPlace, left := true, uint64(0) // all results are views in their operand's bytes; those that the kernel leaves there
+	views, computed := false, false
 	for r, v := range call.Results {
 		if v == nil {
 			continue
@@ -113,12 +114,19 @@ func (c *checker) compute(k int, call *ir.Call) *Violation {
 			return fault
 		}
 		inPlace = inPlace && lies
+		if c.of(v).size > 0 {
+			views, computed = views || lies, computed || !lies
+		}
+		if lies && call.Op.Alias.HasBoxes() && r < 64 && c.of(v).place.kind != weight {
+			left |= 1 << r
+		}
 	}
+	c.partly[k] = views && computed
 	if inPlace {
 		return nil
 	}
 	for r, v := range call.Results {
-		if v == nil {
+		if v == nil || left>>r&1 != 0 {
 			continue
 		}
 		if fault := c.writable(c.of(v)); fault != nil {
@@ -128,8 +136,8 @@ func (c *checker) compute(k int, call *ir.Call) *Violation {
 			return fault
 		}
 	}
-	for _, v := range call.Results {
-		if v != nil {
+	for r, v := range call.Results {
+		if v != nil && left>>r&1 == 0 {
 			c.memory.put(c.of(v))
 		}
 	}

@@ -1,0 +1,155 @@
+package exec_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tenure-go/tenure/plan"
+)
+
+// Values lie where they are boxes of others along any axis, unless something
+// keeps them from it.
+func TestBoxesInPlace(t *testing.T) {
+	for _, test := range []struct {
+		name, text   string
+		arena        int64    // bytes
+		parts, boxes int      // in place
+		copied       []string // reasons
+	}{
+		{"two producers", `func @f(%x: f32[4,128], %y: f32[4,128]) -> (f32[4,256]) {
+  %a = neg(%x)
+  %b = relu(%y)
+  %c = concat(%a, %b) {axis = 1}
+  %d = softmax(donate %c) {axis = 1}
+  return %d
+}`, 0, 2, 0, nil},
+		{"two producers of images, into a convolution", `func @f(%x: f32[2,8,16,16], %y: f32[2,8,16,16]) -> (f32[2,4,16,16]) {
+  weight @w: f32[4,16,1,1]
+  %a = neg(%x)
+  %b = relu(%y)
+  %c = concat(%a, %b) {axis = 1}
+  %d = conv(%c, @w)
+  return %d
+}`, 32 << 10, 2, 0, nil},
+		{"three logs into an output", `func @f(%x: f32[4,128], %y: f32[4,128], %z: f32[4,128]) -> (f32[4,384]) {
+  %a = log(%x)
+  %b = log(%y)
+  %c = log(%z)
+  %d = concat(%a, %b, %c) {axis = 1}
+  return %d
+}`, 0, 3, 0, nil},
+		{"chains in place, and a nested concat of other axes", `func @f(%x: f32[2,2,64], %y: f32[2,2,64], %z: f32[2,4,128]) -> (f32[2,8,128]) {
+  %a = neg(%x)
+  %b = relu(donate %a)
+  %c = neg(%y)
+  %d = concat(%b, %c) {axis = 2}
+  %e = neg(%y)
+  %f = neg(%x)
+  %g = concat(%e, %f) {axis = 2}
+  %h = neg(%z)
+  %i = concat(%d, %h, %g) {axis = 1}
+  return %i
+}`, 0, 7, 0, nil},
+		{"a split that is strided", `func @f(%x: f32[4,256]) -> (f32[4,128]) {
+  %a = neg(%x)
+  %h, %t = split(%a) {axis = 1, num_outputs = 2}
+  %c = add(%h, %t)
+  return %c
+}`, 4 << 10, 0, 2, nil},
+		{"a split of an input", `func @f(%x: f32[4,256]) -> (f32[4,128]) {
+  %h, %t = split(%x) {axis = 1, num_outputs = 2}
+  %c = add(%h, %t)
+  return %c
+}`, 0, 0, 2, nil},
+		{"a split whose part is overwritten", `func @f(%x: f32[4,256]) -> (f32[4,128]) {
+  %a = neg(%x)
+  %h, %t = split(%a) {axis = 1, num_outputs = 2}
+  %b = softmax(%h) {axis = 1}
+  %c = softmax(donate %t) {axis = 1}
+  %d = softmax(donate %c) {axis = 1}
+  %e = add(%b, %d)
+  return %e
+}`, 6 << 10, 0, 2, nil},
+		{"heads of a projection", `func @f(%x: f32[8,16], %w: f32[16,384]) -> (f32[8,2,64]) {
+  weight @ints_8_2_64: i64[3]
+  %p = matmul(%x, %w)
+  %q, %k, %v = split(%p) {axis = 1, num_outputs = 3}
+  %a: f32[8,2,64] = reshape(%q, @ints_8_2_64)
+  %b: f32[8,2,64] = reshape(%k, @ints_8_2_64)
+  %c: f32[8,2,64] = reshape(%v, @ints_8_2_64)
+  %d = add(%a, %b)
+  %e = mul(%d, %c)
+  return %e
+}`, 16 << 10, 0, 6, nil},
+		{"rows of a donated input", `func @f(donate %x: f32[4,256], %y: f32[4,64]) -> (f32[4,256]) {
+  weight @i64_0: i64[1]
+  weight @i64_64: i64[1]
+  weight @i64_128: i64[1]
+  weight @last: i64[1]
+  weight @one: i64[1]
+  %h: f32[4,64] = slice(%x, @i64_0, @i64_64, @one)
+  %t: f32[4,128] = slice(%x, @i64_128, @last, @one)
+  %n = neg(%y)
+  %c = concat(%h, %n, %t) {axis = 1}
+  return %c
+}`, 0, 3, 2, nil},
+		{"a pad around an image", `func @f(%x: f32[2,64,64]) -> (f32[2,66,66]) {
+  weight @ints_0_1_1_0_1_1: i64[6]
+  %a = neg(%x)
+  %b: f32[2,66,66] = pad(%a, @ints_0_1_1_0_1_1)
+  return %b
+}`, 0, 1, 0, nil},
+		{"a split with an output", `func @f(%x: f32[6,768]) -> (f32[6,256], f32[6,256]) {
+  %a = neg(%x)
+  %h, %t, %u = split(%a) {axis = 1, num_outputs = 3}
+  %c = add(%h, %t)
+  return %c, %u
+}`, 18 << 10, 0, 2, []string{"an output needs"}},
+		{"short pieces", `func @f(%x: f32[64,4], %y: f32[64,4]) -> (f32[64,8]) {
+  %a = neg(%x)
+  %b = relu(%y)
+  %c = concat(%a, %b) {axis = 1}
+  return %c
+}`, 2 << 10, 0, 0, []string{"pieces of 16 bytes", "pieces of 16 bytes"}},
+		{"a value that is overwritten before the other part is read", `func @f(%x: f32[4,128], %y: f32[4,128]) -> (f32[4,256], f32[4,128]) {
+  %a = neg(%x)
+  %b = relu(%y)
+  %c = concat(%a, %b) {axis = 1}
+  %d = neg(donate %c)
+  %e = add(%a, %b)
+  return %d, %e
+}`, 4 << 10, 0, 0, []string{"needed", "needed"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			d := runBoth(t, parse(t, test.text), 1)
+			parts, boxes, copied := 0, 0, []string{}
+			for _, x := range d.InPlace {
+				switch {
+				case x.Kind == plan.AliasPart:
+					parts++
+				case x.Kind == plan.AliasView && len(strided(d, x.Value)) > 0:
+					boxes++
+				}
+			}
+			for _, x := range d.Declined {
+				if slices.Contains([]string{"concat", "split", "slice", "pad"}, x.Op) {
+					copied = append(copied, x.Reason)
+				}
+			}
+			if d.ArenaBytes != test.arena || parts != test.parts || boxes != test.boxes || !slices.EqualFunc(copied, test.copied, strings.Contains) {
+				t.Errorf("got an arena of %d bytes, %d parts and %d boxes in place, copies %q, want %d, %d, %d, %q", d.ArenaBytes, parts, boxes, copied, test.arena, test.parts, test.boxes, test.copied)
+			}
+		})
+	}
+}
+
+// strided returns the strides of a value in a plan.
+func strided(d *plan.Plan, name string) []int64 {
+	for _, v := range d.Values {
+		if v.Name == name {
+			return v.Strides
+		}
+	}
+	return nil
+}

@@ -1,0 +1,178 @@
+package randomprogram_test
+
+import (
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/compute"
+	"github.com/tenure-go/tenure/internal/exec"
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/memory"
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/plan"
+	"github.com/tenure-go/tenure/shape"
+)
+
+// TestRandomBoxes draws programs that put values together and take them apart
+// along any axis, and compute with what has strides then.
+func TestRandomBoxes(t *testing.T) {
+	seen := forRandom(t, 1000, func(t *rapid.T, pool *compute.Pool, seen map[string]int) {
+		before := memory.Stats().Total
+		d := drawBoxes(t)
+		d.countBoxes(t, seen)
+		d.compare(t, pool, seen)
+		if now := memory.Stats().Total; now.Current != before.Current || now.Buffers != before.Buffers || exec.Leftover() != 0 {
+			t.Fatalf("got %d bytes in %d buffers held, want %d in %d\n%s", now.Current, now.Buffers, before.Current, before.Buffers, d.program)
+		}
+	})
+	for _, what := range []string{"strided concat", "strided split", "strided slice", "strided pad", "strided reshape", "strided part of an output", "copied"} {
+		if seen[what] == 0 && !testing.Short() {
+			t.Errorf("got no program with a %s, want some", what)
+		}
+	}
+}
+
+// drawBoxes draws a program of values with a few short axes.
+func drawBoxes(t *rapid.T) *randomProgram {
+	d := &drawer{t: t, block: &ir.Block{}, boxes: true, dynamics: dynamics{doublings: 8, times: 1}}
+	d.randomProgram = &randomProgram{leastMemory: true, program: &ir.Program{Name: "boxes", Body: d.block}, weights: ir.WeightMap{}, bounds: map[*ir.Value]bound{}}
+	sizes := []int{d.n(1, 3), d.n(1, 4), d.n(1, 4), d.n(1, 3)}[:d.n(2, 4)]
+	for i := range d.n(1, 3) {
+		sizes[d.n(0, len(sizes)-1)] = d.n(1, 4)
+		p := d.program.NewValue(ir.Param, fmt.Sprintf("p%d", i), op.Type{DType: dtype.F32, Shape: shape.MustOf(sizes...)})
+		p.Index, p.Donated = i, d.one(3)
+		d.open = append(d.open, 0)
+		d.block.Params = append(d.block.Params, p)
+		d.visible = append(d.visible, p)
+		d.bounds[p] = bound{size: 4}
+		for round := range d.inputs {
+			d.inputs[round] = append(d.inputs[round], d.smallFloats(p.Type))
+		}
+	}
+	for range d.n(2, 20) {
+		if d.one(8) {
+			d.call(0)
+		} else {
+			d.boxCall()
+		}
+	}
+	for range d.n(1, 4) {
+		d.block.Results = append(d.block.Results, d.recent())
+	}
+	if err := ir.VerifyKnown(d.program, ir.Known(d.weights)); err != nil {
+		t.Fatalf("drawn: %v\n%s", err, d.program)
+	}
+	return d.randomProgram
+}
+
+// boxCall draws a call that makes boxes, or computes with them.
+func (d *drawer) boxCall() {
+	x := d.recent()
+	if x.Type.DType != dtype.F32 {
+		d.emit(d.bounds[x], "cast", op.Attrs{attr("to", dtype.F32)}, 1, x)
+		return
+	}
+	b, rank := d.bounds[x], x.Type.Shape.Rank()
+	axis := d.n(0, max(0, rank-1))
+	switch d.n(0, 13) {
+	case 0, 1, 2:
+		d.concatAlong(x, axis)
+	case 3, 4:
+		d.emit(b, "split", op.Attrs{attr("axis", int64(axis)), attr("num_outputs", int64(d.n(2, 3)))}, 2+d.n(0, 1), x)
+	case 5:
+		d.emit(b, "slice", nil, 1, x, d.ints(d.i64(0, 2)), d.ints(d.i64(1, 5)), d.ints(int64(axis)))
+	case 6:
+		d.emit(b, "pad", nil, 1, x, d.ints(d.list(2*rank, 0, 1)...))
+	case 7:
+		d.emit(b, "reshape", nil, 1, x, d.ints(rapid.SampledFrom([][]int64{{-1}, {0, -1}, {0, 0, -1}, {2, -1}, {1, 0, -1}, {0, 1, -1}}).Draw(d.t, "target")...))
+	case 8, 9, 10:
+		d.unary(x)
+	case 11:
+		d.binary(x)
+	case 12:
+		d.reduce(x)
+	default:
+		d.move(x)
+	}
+}
+
+// concatAlong puts visible values together that differ along one axis alone,
+// and results of functions of x.
+func (d *drawer) concatAlong(x *ir.Value, axis int) {
+	args, b := []*ir.Value{x}, d.bounds[x]
+	for range d.n(1, 3) {
+		y := d.like(x, func(y *ir.Value) bool {
+			if y.Type.DType != x.Type.DType || y.Type.Shape.Rank() != x.Type.Shape.Rank() {
+				return false
+			}
+			for i, n := range y.Type.Shape.Sizes() {
+				if i != axis && n != x.Type.Shape.Size(i) {
+					return false
+				}
+			}
+			return true
+		})
+		if y == x && !d.one(4) {
+			made := d.unary(x)
+			if made == nil {
+				continue
+			}
+			y = made[0]
+		}
+		c := d.bounds[y]
+		b = bound{max(b.size, c.size), max(b.off, c.off), b.frac || c.frac, b.fusible || c.fusible}
+		if d.one(2) {
+			args = append(args, y)
+		} else {
+			args = append([]*ir.Value{y}, args...)
+		}
+	}
+	d.emit(b, "concat", op.Attrs{attr("axis", int64(axis))}, 1, args...)
+}
+
+// countBoxes counts what the plan says of values with strides.
+func (d *randomProgram) countBoxes(t *rapid.T, seen map[string]int) {
+	e := d.prepare(t, map[string]int{})
+	if e == nil {
+		return
+	}
+	document, err := e.Plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.apart = true
+	whole := d.prepare(t, map[string]int{})
+	d.apart = false
+	seen["arena"] += int(document.ArenaBytes)
+	seen["arena if all is copied"] += int(whole.ArenaBytes)
+	if whole.ArenaBytes < e.ArenaBytes {
+		seen["larger arena"]++
+	}
+	values := map[string]*plan.Value{}
+	for i := range document.Values {
+		values[document.Values[i].Name] = &document.Values[i]
+	}
+	for _, x := range document.InPlace {
+		name, part := document.Steps[x.Call].Op, values[x.Value]
+		if x.Kind == plan.AliasPart {
+			part = values[x.Of]
+		}
+		seen["bytes in place by "+name] += int(x.Bytes)
+		if part.Strides == nil {
+			continue
+		}
+		if seen["strided "+name]++; part.Space == plan.SpaceOutput {
+			seen["strided part of an output"]++
+		}
+	}
+	for _, x := range document.Declined {
+		if x.Op == "concat" || x.Op == "split" || x.Op == "slice" || x.Op == "pad" {
+			seen["copied"]++
+			seen["bytes copied"] += int(x.Bytes)
+			seen["copied: "+x.Op+": "+x.Reason]++
+		}
+	}
+}
