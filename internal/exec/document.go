@@ -130,7 +130,7 @@ func (l *lowering) documentValues(d *plan.Plan) {
 		start, end := l.life(v)
 		e := plan.Value{ID: v.ID, Name: v.Name, Type: l.types.Of(v).String(), Space: at.storage.space, Arg: at.storage.arg,
 			Offset: at.offset, Size: at.size, Start: start, End: end}
-		if e.Space == plan.SpaceArena {
+		if e.Space == plan.SpaceArena || e.Space == plan.SpaceInput {
 			e.Offset += at.storage.start
 		}
 		if at.layout != nil {

@@ -49,6 +49,7 @@ type lowering struct {
 	joins   []int       // calls whose operands or results may be boxes of others
 
 	leastMemory, oneThread bool // of the options
+	apart                  bool // sizes share one arena
 
 	types    ir.Types
 	known    func(*ir.Value) ([]byte, bool)
@@ -139,6 +140,7 @@ func (l *lowering) lower(types ir.Types, known func(*ir.Value) ([]byte, bool)) e
 		l.endDynamic(l.program.Body, 0)
 	}
 	l.collectPieces()
+	l.useSpares()
 	return l.checkTotal()
 }
 

@@ -44,7 +44,7 @@ type structure struct {
 
 func newStructure(p *ir.Program, o Options) *structure {
 	s := &structure{program: p, types: ir.TypesOf(p), options: o, lowering: newLowering(p), prover: check.NewProver(p)}
-	s.lowering.leastMemory, s.lowering.oneThread = o.LeastMemory, o.Threads <= 1
+	s.lowering.leastMemory, s.lowering.oneThread, s.lowering.apart = o.LeastMemory, o.Threads <= 1, o.Apart || o.Capacity != nil
 	if o.Apart {
 		s.lowering.joins = nil
 	}
