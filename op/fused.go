@@ -36,7 +36,7 @@ var fusedOps = []*Def{{
 	},
 	Infer: inferFusedMatMul,
 	Alias: Aliases(Rule{Arg: 3, Kind: Accumulate}),
-}}
+}, fusedAttention}
 
 func inferFusedMatMul(s *Sig) error {
 	if err := s.want(0, floats); err != nil {

@@ -21,7 +21,7 @@ var sizeRules = map[string]sizeRule{
 	"max_pool": poolSizes, "average_pool": poolSizes,
 	"depth_to_space": depthToSpaceSizes, "space_to_depth": spaceToDepthSizes,
 	"matmul": productSizes, "fused_matmul": productSizes, "matmul_integer": productSizes,
-	"attention": attentionSizes, "where": broadcastSizes, "pow": broadcastSizes, "fused_chain": broadcastSizes,
+	"attention": attentionSizes, "fused_attention": fusedAttentionSizes, "where": broadcastSizes, "pow": broadcastSizes, "fused_chain": broadcastSizes,
 	"top_k": topKSizes,
 }
 
@@ -425,6 +425,41 @@ func attentionSizes(c *formulaCall, i int) []*symbolic.Expr {
 		dims[2] = keys
 	case 3:
 		dims[3] = keys
+	}
+	return dims
+}
+
+// fusedAttentionSizes: the axes before the last two are those of q, k and v,
+// which broadcast.
+func fusedAttentionSizes(c *formulaCall, _ int) []*symbolic.Expr {
+	var of [3][]*symbolic.Expr
+	for i, attr := range [3]string{"q_perm", "k_perm", "v_perm"} {
+		x := c.arg(i)
+		perm, err := c.sig.OrderOf(attr, nil, len(x))
+		if len(x) < 2 || err != nil {
+			return nil
+		}
+		for _, axis := range perm {
+			of[i] = append(of[i], x[axis])
+		}
+	}
+	q, k, v := of[0], of[1], of[2]
+	n := len(q)
+	if len(k) != n || len(v) != n {
+		return nil
+	}
+	all := q
+	if n > 3 {
+		all = append(c.broadcastAll(c.broadcastAll(q[:n-3], k[:n-3]), v[:n-3]), q[n-3:]...)
+	}
+	all[n-1] = v[n-1]
+	perm, err := c.sig.OrderOf("y_perm", nil, n)
+	if err != nil {
+		return nil
+	}
+	dims := make([]*symbolic.Expr, n)
+	for i, axis := range perm {
+		dims[i] = all[axis]
 	}
 	return dims
 }

@@ -121,6 +121,10 @@ var ruled = map[string]string{
 		%r, %s, %t, %u = attention(%q, %k, %k, _, %p, %p)
 		return %r, %s, %t, %u
 	}`,
+	"fused_attention": `func @f(%q: f32[a,b,c,2,4], %k: f32[e,1,2,d,4], %v: f32[1,d,b,2,5]) {
+		%r = fused_attention(%q, %k, %v) {q_perm = [0, 1, 3, 2, 4], v_perm = [0, 2, 3, 1, 4], y_perm = [1, 0, 3, 2, 4]}
+		return %r
+	}`,
 	"mod":         `func @f(%x: f32[a], %y: f32[b]) { %r = mod(%x, %y) {fmod = 1} return %r }`,
 	"bit_shift":   `func @f(%x: u32[a], %y: u32[b]) { %r = bit_shift(%x, %y) {direction = "LEFT"} return %r }`,
 	"where":       `func @f(%x: f32[a,1], %y: f32[b,2]) { %c = greater(%x, %x) %r = where(%c, %x, %y) return %r }`,

@@ -27,14 +27,7 @@ import (
 var Idioms = Pass{Name: "idioms", Doc: "find normalisations and activations that are spelled out", Run: idioms}
 
 func idioms(ctx *Context) error {
-	m := &idiomFinder{ctx: ctx, uses: countUses(ctx.Program), readers: map[*ir.Value][]*ir.Call{}, found: map[string]int{}}
-	ctx.Program.Walk(func(_ *ir.Block, c *ir.Call) {
-		for _, a := range c.Args {
-			if a.Value != nil {
-				m.readers[a.Value] = append(m.readers[a.Value], c)
-			}
-		}
-	})
+	m := newIdiomFinder(ctx)
 	ctx.Program.Walk(func(_ *ir.Block, c *ir.Call) {
 		if len(c.Results) != 1 || c.Results[0].Type.DType != dtype.F32 {
 			return
@@ -61,6 +54,18 @@ type idiomFinder struct {
 	uses    map[*ir.Value]int
 	readers map[*ir.Value][]*ir.Call
 	found   map[string]int
+}
+
+func newIdiomFinder(ctx *Context) *idiomFinder {
+	m := &idiomFinder{ctx: ctx, uses: countUses(ctx.Program), readers: map[*ir.Value][]*ir.Call{}, found: map[string]int{}}
+	ctx.Program.Walk(func(_ *ir.Block, c *ir.Call) {
+		for _, a := range c.Args {
+			if a.Value != nil {
+				m.readers[a.Value] = append(m.readers[a.Value], c)
+			}
+		}
+	})
+	return m
 }
 
 // put makes a call that defines the last value of an idiom one of another

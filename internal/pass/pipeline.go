@@ -20,7 +20,7 @@ var Load = []Pass{Fold, Rows, Views, Pads, BatchNorm, CSE, DCE, Idioms, DCE}
 // Specialise is the pipeline of a copy of the program for each set of input
 // types: afterwards every type is static and every right to write into an
 // operand is marked.
-var Specialise = []Pass{Fold, Views, CSE, DCE, Pads, Idioms, DCE, Fuse, Views, DCE, Chain, Outputs, Donate}
+var Specialise = []Pass{Fold, Views, CSE, DCE, Pads, Idioms, Attention, DCE, Fuse, Views, DCE, Chain, Outputs, Donate}
 
 // before says which pass runs before which, and why. A test checks the
 // pipelines against it.
@@ -36,6 +36,11 @@ var before = []struct{ first, second, why string }{
 	{"fold", "idioms", "scalars of an idiom are known as constants"},
 	{"cse", "idioms", "a difference that is computed twice is one value"},
 	{"dce", "idioms", "a dead reader would hide an idiom"},
+	{"fold", "attention", "scalars and the shapes of repetitions are known as constants"},
+	{"views", "attention", "an identity between two calls would hide the pattern"},
+	{"dce", "attention", "a dead reader would hide the pattern"},
+	{"attention", "fuse", "a product that is fused with its mask would hide the pattern"},
+	{"attention", "chain", "a chain would hide the pattern"},
 	{"cse", "dce", "merged calls are left for dce"},
 	{"dce", "fuse", "a dead reader would keep a value from being fused"},
 	{"views", "fuse", "an identity between two calls would hide the pattern"},

@@ -2,6 +2,7 @@ package elementwise
 
 import (
 	"math"
+	"unsafe"
 
 	"github.com/tenure-go/tenure/internal/kernel"
 )
@@ -120,6 +121,25 @@ func Where(v *kernel.Variant, n *kernel.Nest, lo, hi, elemBytes int, dst []byte,
 		where(v, n, lo, hi, kernel.View[kernel.Word16](dst), cond, kernel.View[kernel.Word16](a), kernel.View[kernel.Word16](b))
 	default:
 		kernel.BadElem("where", elemBytes)
+	}
+}
+
+// Choose replaces the elements of x whose flag is, or is not, set by fill.
+func Choose(v *kernel.Variant, x []float32, flags []uint8, fill *float32, set bool) {
+	flags = flags[:len(x)]
+	done := 0
+	if len(x) > 0 {
+		d, f, one := kernel.OperandOf(x, 0, 1), kernel.OperandOf(flags, 0, 1), kernel.Operand{At: (*byte)(unsafe.Pointer(fill))}
+		if set {
+			done = v.Elements.Where[2][1][0].Over(len(x), d, f, one, d)
+		} else {
+			done = v.Elements.Where[2][0][1].Over(len(x), d, f, d, one)
+		}
+	}
+	for i := done; i < len(x); i++ {
+		if (flags[i] != 0) == set {
+			x[i] = *fill
+		}
 	}
 }
 

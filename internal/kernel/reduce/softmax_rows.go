@@ -112,6 +112,25 @@ func expSums(v *kernel.Variant, x []float32) (peak float32, sum float64) {
 	return peak, sum
 }
 
+// RowExpSum replaces the elements of a row by exp(x[i]-peak), and returns their
+// sum.
+func RowExpSum(v *kernel.Variant, x []float32, peak float32) float32 {
+	sum := 0.0
+	if v.Rows.ExpSum == nil {
+		for i, e := range x {
+			x[i] = expOf(e - peak)
+			sum += float64(x[i])
+		}
+		return float32(sum)
+	}
+	for len(x) > 0 {
+		n := min(len(x), kernel.SumElements)
+		sum += float64(v.Rows.ExpSum(n, &x[0], &x[0], peak))
+		x = x[n:]
+	}
+	return float32(sum)
+}
+
 // expColumns is dst[i] = exp(src[i]-peak[i]), added to sum[i].
 func expColumns(v *kernel.Variant, dst, src, peak, sum []float32) {
 	f := v.Rows.ExpSumColumns
