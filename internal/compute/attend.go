@@ -1,15 +1,31 @@
 package compute
 
 import (
-	"slices"
-
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/internal/kernel/sequence"
 	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
 )
 
 var _ = register(map[string]binder{"fused_attention": bindFusedAttention})
+
+var _ = registerWalkers(rowsInPlace, "fused_attention")
+
+// rowsInPlace is for kernels that walk all strides but that of the last axis.
+func rowsInPlace(_ *op.Sig, in, out []*shape.Layout) bool {
+	for _, layouts := range [2][]*shape.Layout{in, out} {
+		for _, l := range layouts {
+			if l == nil || l.IsContiguous() {
+				continue
+			}
+			if last := l.Shape().Rank() - 1; l.Strides()[last] != 1 && l.Shape().Size(last) != 1 {
+				return false
+			}
+		}
+	}
+	return true
+}
 
 func bindFusedAttention(c *op.Call) (Kernel, error) {
 	if c.In[0].DType != dtype.F32 {
@@ -22,6 +38,8 @@ func bindFusedAttention(c *op.Call) (Kernel, error) {
 type attend struct {
 	sequence.Attend
 }
+
+func (k *attend) takesStrides() bool { return true }
 
 func (k *attend) Refill(t *Task) error {
 	c := t.Call
@@ -41,7 +59,7 @@ func (k *attend) Refill(t *Task) error {
 			return err
 		}
 		sizes[i], strides[i] = buf[i][0][:rank], buf[i][1][:rank]
-		setOrdered(a.Shape.Sizes(), perm, i == 3, sizes[i], strides[i])
+		setOrdered(a, perm, i == 3, sizes[i], strides[i])
 	}
 	q, keys, v, y := sizes[0], sizes[1], sizes[2], sizes[3]
 	k.Heads, k.Groups = 1, 1
@@ -55,7 +73,7 @@ func (k *attend) Refill(t *Task) error {
 	}
 	for i, to := range [2]*sequence.Strides{&k.Bias, &k.Mask} {
 		if has(c, 3+i) {
-			setMaskStrides(to, c.In[3+i].Shape.Sizes(), rank)
+			setMaskStrides(to, &c.In[3+i], rank)
 		}
 	}
 	k.Prepare(t.variant)
@@ -89,19 +107,16 @@ func (k *attend) mostScratch(t *Task, fixed Fixed) int {
 	return t.Scratch
 }
 
-// setOrdered sets sizes and strides to those of a contiguous operand whose axes
-// are read in the order perm, or written in its inverse.
-func setOrdered(shape, perm []int, inverse bool, sizes, strides []int) {
-	step := 1
-	for i := len(shape) - 1; i >= 0; i-- {
-		var at int
+// setOrdered sets sizes and strides to those of an operand whose axes are read
+// in the order perm, or written in its inverse.
+func setOrdered(a *op.Arg, perm []int, inverse bool, sizes, strides []int) {
+	from, steps := a.Shape.Sizes(), stridesOf(a)
+	for i, axis := range perm {
+		to := i
 		if inverse {
-			at = perm[i]
-		} else {
-			at = slices.Index(perm, i)
+			to, axis = axis, i
 		}
-		sizes[at], strides[at] = shape[i], step
-		step *= shape[i]
+		sizes[to], strides[to] = from[axis], steps[axis]
 	}
 }
 
@@ -109,6 +124,9 @@ func setOrdered(shape, perm []int, inverse bool, sizes, strides []int) {
 func setStrides(s *sequence.Strides, sizes, strides []int) {
 	n := len(sizes)
 	*s = sequence.Strides{Batch: s.Batch[:0], Row: strides[n-2], Column: strides[n-1]}
+	if sizes[n-1] == 1 && s.Column != 0 {
+		s.Column = 1 // of any length
+	}
 	if n > 2 {
 		s.Head = strides[n-3]
 	}
@@ -122,14 +140,13 @@ func setStrides(s *sequence.Strides, sizes, strides []int) {
 
 // setMaskStrides sets the strides of a mask, 0 along all axes of size 1, with
 // axes of that size in front up to the given rank.
-func setMaskStrides(s *sequence.Strides, shape []int, rank int) {
+func setMaskStrides(s *sequence.Strides, a *op.Arg, rank int) {
 	var sizes, strides [kernel.MaxRank]int
-	step := 1
-	for i := rank - 1; i >= 0; i-- {
+	from, steps := a.Shape.Sizes(), stridesOf(a)
+	for i := range rank {
 		sizes[i] = 1
-		if at := i - rank + len(shape); at >= 0 && shape[at] != 1 {
-			sizes[i], strides[i] = shape[at], step
-			step *= shape[at]
+		if at := i - rank + len(from); at >= 0 && from[at] != 1 {
+			sizes[i], strides[i] = from[at], steps[at]
 		}
 	}
 	setStrides(s, sizes[:rank], strides[:rank])

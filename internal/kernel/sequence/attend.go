@@ -113,7 +113,12 @@ func uncrowded(n int) int {
 }
 
 // Tiles returns the number of tiles.
-func (a *Attend) Tiles() int { return kernel.CeilDiv(a.batch*a.Groups*a.tiles, a.parts) }
+func (a *Attend) Tiles() int {
+	if a.ValueSize == 0 {
+		return 0
+	}
+	return kernel.CeilDiv(a.batch*a.Groups*a.tiles, a.parts)
+}
 
 // ScratchFloats returns the size of a worker's scratch. It is no smaller than
 // that of smaller sizes, as long as Heads and Groups stay.
@@ -136,7 +141,7 @@ func (a *Attend) panel() int {
 // attendTile is a tile under way: rows [row, row+n) of a group.
 type attendTile struct {
 	*Attend
-	args           *AttendArgs
+	args           AttendArgs
 	row, n         int
 	head           int // the first of the group
 	atQ, atY       int // where the batch begins
@@ -157,7 +162,7 @@ func (a *Attend) Tile(t int, scratch []float32, args *AttendArgs) {
 func (a *Attend) part(p int, scratch []float32, args *AttendArgs) {
 	group := p / a.tiles % a.Groups
 	batch := p / a.tiles / a.Groups
-	t := attendTile{Attend: a, args: args, row: p % a.tiles * a.tile, head: group * (a.Heads / a.Groups)}
+	t := attendTile{Attend: a, args: *args, row: p % a.tiles * a.tile, head: group * (a.Heads / a.Groups)}
 	t.n = min(a.tile, a.rows-t.row)
 	t.atQ, t.atY = kernel.BatchOffsets(batch, a.Batch, a.Q.Batch, a.Y.Batch)
 	t.atK, t.atV = kernel.BatchOffsets(batch, a.Batch, a.K.Batch, a.V.Batch)
@@ -206,7 +211,9 @@ func (t *attendTile) at(s *Strides, base, i int) int {
 
 // gather finds the rows of Q, or copies them, times Scale.
 func (t *attendTile) gather(scratch []float32) {
-	t.q, t.lda = scratch, t.gap
+	if t.q, t.lda = scratch, t.gap; t.Size == 0 {
+		return
+	}
 	if t.steps(&t.Q) {
 		rows, step := t.args.Q[t.at(&t.Q, t.atQ, 0):], t.step(&t.Q)
 		switch {
@@ -231,10 +238,12 @@ func (t *attendTile) gather(scratch []float32) {
 // multiply sets the scores of n keys, with Bias where that comes first and its
 // rows have one distance.
 func (t *attendTile) multiply(key, n int) {
+	if t.Size == 0 {
+		clear(t.x)
+		return
+	}
 	k, v := t.args.K[t.atK+key*t.K.Row:], t.variant
 	switch {
-	case t.Size == 0:
-		clear(t.x)
 	case t.n <= fewRows:
 		for i := range t.n {
 			x, q := t.x[i*t.spread:][:n], t.q[i*t.lda:][:t.Size]
@@ -340,7 +349,6 @@ func (t *attendTile) weigh(key, n int) {
 func (t *attendTile) addUp(key, n int) {
 	values, size, v := t.args.V[t.atV+key*t.V.Row:], t.ValueSize, t.variant
 	switch {
-	case size == 0:
 	case t.n <= fewRows:
 		for i := range t.n {
 			y := t.y[i*t.ldy:][:size]

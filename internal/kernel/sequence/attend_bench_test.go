@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/internal/kernel/gemm"
 	"github.com/tenure-go/tenure/internal/kernel/kerneltest"
 	"github.com/tenure-go/tenure/internal/kernel/reduce"
@@ -96,5 +95,3 @@ func inThreads(threads, n, scratch int, run func(t int, scratch []float32)) {
 	}
 	group.Wait()
 }
-
-var _ *kernel.Variant
