@@ -16,10 +16,11 @@ import (
 //   - a factor or quotient by a constant at the product, at q or at k;
 //   - one addend of the scores, and one choice between them and a constant, in
 //     any order;
-//   - softmax, or exp(x-max(x)) / sum(exp(x-max(x))), and a choice of zero where
-//     that is NaN;
-//   - transposes of q, k, v and the result that leave rows contiguous, and heads
-//     of k and v that are repeated for neighbours of q by Expand, Tile or Concat.
+//   - softmax, or exp(x-max(x)) / sum(exp(x-max(x))), and a choice of zero
+//     where that is NaN;
+//   - transposes of q, k, v and the result that leave rows contiguous, and
+//     heads of k and v that are repeated for neighbours of q by Expand, Tile or
+//     Concat.
 //
 // Requires: static types, fold (scalars and the shapes of repetitions are
 // constants), dce (a dead reader would hide the pattern). Guarantees: only

@@ -20,8 +20,8 @@ import (
 )
 
 // spelledAttention is a program that spells attention out. Its inputs are q
-// [b,4,n,6], k and v [b,groups,m,6] and [b,groups,m,5], in layouts of their own,
-// a bias and a mask that broadcast to [b,4,n,m].
+// [b,4,n,6], k and v [b,groups,m,6] and [b,groups,m,5], in layouts of their
+// own, a bias and a mask that broadcast to [b,4,n,m].
 type spelledAttention struct {
 	head, body []string
 	weights    map[string][]float64 // i64, or f32 of one element
