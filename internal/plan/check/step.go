@@ -166,20 +166,22 @@ func (c *checker) viewed(k int, call *ir.Call, r int) (lies bool, fault *Violati
 			return false, c.fault(Alias, x, fmt.Sprintf("a view of bytes [%d,%d) of operand %d", offset, int64(offset)+x.size, i),
 				fmt.Sprintf("bytes within its %d", of.size))
 		}
-		return c.hasContent(x, of, &piece{lo: int64(offset), box: box{run: x.size}}, k, i, r)
+		_, at, ok := c.placeAs(kind, offset, k, i, r)
+		return c.hasContent(x, of, &piece{lo: int64(offset), box: box{run: x.size}}, at, ok)
 	}
 	if of, at := c.boxed(k, call, r); of >= 0 {
 		y := c.of(call.Args[of].Value)
 		b := c.boxIn(y, false, at, x.typ.Shape.Sizes())
-		return c.hasContent(x, y, &b, k, of, r)
+		return c.hasContent(x, y, &b, c.placeIn(y, at, x.typ.Shape.Sizes()), true)
 	}
 	c.hold(x, content{root: x.ID}, nil)
 	return false, c.placeInWeight(x)
 }
 
-// hasContent makes result r of call k, x, hold what operand i, of, does in a
-// box of its bytes. A result that does not lie there may hold itself.
-func (c *checker) hasContent(x, of *value, b *piece, k, i, r int) (lies bool, fault *Violation) {
+// hasContent makes the result x hold what its operand does in a box of its
+// bytes. It reports whether x lies in the place at of this box, if there is
+// one; elsewhere x may hold itself.
+func (c *checker) hasContent(x, of *value, b *piece, at place, isPlace bool) (lies bool, fault *Violation) {
 	content, parts, known := c.contentIn(of, b)
 	if known = known && c.hold(x, content, parts); !known {
 		content.root = x.ID
@@ -188,10 +190,9 @@ func (c *checker) hasContent(x, of *value, b *piece, k, i, r int) (lies bool, fa
 	if fault := c.placeInWeight(x); fault != nil {
 		return false, fault
 	}
-	_, at, ok := c.placeInOperand(k, i, r)
-	lies = ok && x.place.isSame(at)
+	lies = isPlace && x.place.isSame(at)
 	if lies && !known {
-		return false, c.fault(Alias, x, fmt.Sprintf("a box of operand %d (%s)", i, of), "one that has a frame in common with the operand's parts").in(x.place)
+		return false, c.fault(Alias, x, fmt.Sprintf("a box of operand %s", of), "one that has a frame in common with the operand's parts").in(x.place)
 	}
 	return lies, nil
 }
@@ -244,9 +245,14 @@ func (c *checker) boxOf(k, i, r int) []int {
 // placeInOperand returns the place of result r of call k if it lies in the
 // bytes of operand i, and how; it is false where it may not.
 func (c *checker) placeInOperand(k, i, r int) (kind op.AliasKind, at place, ok bool) {
+	kind, offset := aliasOf(c.sigs.Of(k), i, r)
+	return c.placeAs(kind, offset, k, i, r)
+}
+
+// placeAs is placeInOperand for the kind and offset of the operator.
+func (c *checker) placeAs(kind op.AliasKind, offset, k, i, r int) (op.AliasKind, place, bool) {
 	call := c.index.Calls[k]
 	x, y := c.of(call.Results[r]), c.of(call.Args[i].Value)
-	kind, offset := aliasOf(c.sigs.Of(k), i, r)
 	switch {
 	case (kind == op.View || kind == op.Permute || kind == op.Narrow) && y.place.box == nil:
 		lo := y.place.lo + int64(offset)
@@ -314,11 +320,11 @@ func (c *checker) alias(k int, call *ir.Call, r int) *Violation {
 			continue
 		}
 		y := c.of(a.Value)
-		kind, _ := aliasOf(c.sigs.Of(k), i, r)
+		kind, offset := aliasOf(c.sigs.Of(k), i, r)
 		if kind == 0 || !c.sigs.Of(k).IsStatic() {
 			return c.fault(Alias, x, fmt.Sprintf("bytes of operand %d (%s, %s)", i, y, y.place), "none: the operator may not overwrite that operand").in(x.place)
 		}
-		if _, at, ok := c.placeInOperand(k, i, r); !ok {
+		if _, at, ok := c.placeAs(kind, offset, k, i, r); !ok {
 			return c.fault(Alias, x, fmt.Sprintf("bytes of operand %d (%s, %s)", i, y, y.place), fmt.Sprintf("none: the operator allows %s only of contiguous bytes", kind)).in(x.place)
 		} else if !x.place.isSame(at) {
 			return c.fault(Alias, x, fmt.Sprintf("bytes of operand %d (%s, %s) from %d on", i, y, y.place, x.place.lo),
