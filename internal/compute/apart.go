@@ -81,7 +81,7 @@ func beforeAxis(s *op.Sig) int {
 var (
 	_ = registerApart(leading(beforeAxis, 0), "softmax", "log_softmax", "hardmax", "layer_normalization", "rms_normalization", "arg_max", "arg_min", "top_k", "gather")
 	_ = registerApart(leading(first(1), 0, 3), "conv", "fused_conv")
-	_ = registerApart(leading(first(1), 0), "conv_transpose", "conv_integer", "lrn", "group_normalization", "row_distance")
+	_ = registerApart(leading(first(1), 0), "conv_integer", "lrn", "group_normalization", "row_distance")
 	_ = registerApart(leading(first(1), 0), "qlinear_conv")
 	_ = registerApart(leading(first(1), 0, 1), "grid_sample")
 	_ = registerApart(leading(first(1), 0, 2, 4), "deform_conv")

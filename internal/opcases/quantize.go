@@ -22,7 +22,7 @@ func quantizeCases() map[string][]optest.Case {
 			{Args: args{num(i8, 2, 5), num(f32, 2, 3)}, Attrs: attr("block_size", 2, "output_dtype", dtype.BF16)}, {Args: args{num(u8, 0), k(3)}},
 		},
 		"dynamic_quantize_linear": {{Args: args{num(f32, 3, 5)}, Results: 3}, {Args: args{num(f32, large)}, Results: 3}, {Args: args{num(f32, 0)}, Results: 3}},
-		"matmul_integer": {
+		"matmul_integer": {{Args: args{num(u8, 2, 3, 6), num(i8, 2, 6, 5)}},
 			{Args: args{num(u8, 3, 4), num(i8, 4, 5), optest.Of([]uint8{3}), num(i8, 5)}}, {Args: args{num(i8, 2, 3, 4), num(i8, 4, 5), num(i8, 3)}}, {Args: args{num(u8, 4), num(u8, 4)}}, {Args: args{num(u8, 130, 65), num(u8, 65, 140)}},
 		},
 		"qlinear_matmul": {
@@ -30,6 +30,6 @@ func quantizeCases() map[string][]optest.Case {
 			{Args: args{num(i8, 70, 64), k(0.1), optest.Of([]int8{0}), num(u8, 2, 64, 50), k(0.1), optest.Of([]uint8{4}), k(0.5), optest.Of([]int8{9})}},
 		},
 		"conv_integer": {{Args: args{num(u8, 2, 3, 9), num(i8, 4, 3, 2)}}, {Args: args{conv[0], conv[3], conv[2], conv[5]}, Attrs: grouped}, {Args: args{num(u8, 1, 8, 30, 30), num(u8, 8, 8, 3, 3)}}},
-		"qlinear_conv": {{Args: conv, Attrs: grouped}, {Args: conv[:8], Attrs: grouped}},
+		"qlinear_conv": {{Args: conv, Attrs: grouped}, {Args: conv[:8], Attrs: grouped}, {Args: append(args{num(u8, 2, 4, 6, 5)}, conv[1:]...), Attrs: grouped}},
 	}
 }

@@ -44,7 +44,11 @@ func windowCases() map[string][]optest.Case {
 			{Args: args{num(f32, 4, 20), num(f32, 20, 1), num(f32, 1), num(f32, 4, 1)}, Attrs: attr("activation", "silu")},
 			{Args: args{num(f32, 2, 1, 3, 7), num(f32, 5, 40, 7), num(f32, 40), num(f32, 2, 5, 3, 40)}, Attrs: attr("transB", 1, "activation", "relu")},
 		},
-		"fused_conv": {{Args: conv[:2]}, {Args: conv[:3], Attrs: attr("activation", "sigmoid")}, {Args: conv, Attrs: attr("pre_relu", 1)}},
+		"fused_conv": {
+			{Args: conv[:2]}, {Args: conv[:3], Attrs: attr("activation", "sigmoid")}, {Args: conv, Attrs: attr("pre_relu", 1)},
+			{Args: args{num(f32, 2, 6, 9, 8), conv[1], conv[2], num(f32, 2, 4, 7, 6)}, Attrs: attr("activation", "relu")},
+			{Args: args{num(f32, 2, 6, 9, 8), conv[1], conv[2]}, Attrs: attr("pool", "max", "pool_kernel", ints(2, 2), "pool_strides", ints(2, 2))},
+		},
 	}
 	for _, activation := range []string{"", "relu", "leaky_relu", "sigmoid", "tanh", "clip"} {
 		a := attr("activation", activation, "alpha", 0.25, "beta", 3.0)
