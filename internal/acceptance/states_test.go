@@ -13,6 +13,38 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
+// TestRowsStayWhereTheyAre plans one token and four, behind 20 others, for the
+// graph of a decoder that joins its caches by Concat and reads them by
+// products: each cache is written in the bytes of its input, and read there.
+func TestRowsStayWhereTheyAre(t *testing.T) {
+	dir := modeltest.SharedDir(t, "models/gpt2_tiny")
+	memorytest.Check(t)
+	m := modeltest.Load(t, filepath.Join(dir, "model.onnx"), tenure.WithStates())
+	for _, tokens := range []int{1, 4} {
+		shapes := tenure.Shapes{"input_ids": {1, tokens}, "attention_mask": {1, 20 + tokens}, "states.length": {1}, "states.sizes": {20, 0}}
+		var given []string
+		for _, s := range m.States() {
+			shapes[s.Input], given = []int{1, 4, 64, 24}, append(given, s.Input)
+		}
+		p, err := m.Plan(context.Background(), shapes, tenure.WithDonated(given...), tenure.WithThreads(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := map[string]string{}
+		for _, at := range p.InPlace {
+			in[at.Value+" in "+at.Of] = string(at.Kind)
+		}
+		for _, s := range m.States() {
+			if got := in[s.Output+".buffer in "+s.Input]; got != "update" {
+				t.Errorf("%d tokens: %s is written into %s as %q, want an update", tokens, s.Output, s.Input, got)
+			}
+			if got := in[s.Output+" in "+s.Output+".buffer"]; got != "view" {
+				t.Errorf("%d tokens: the rows of %s are %q of the buffer, want a view", tokens, s.Output, got)
+			}
+		}
+	}
+}
+
 // TestDecoderWithStates runs the data of a decoder's chained runs, a prompt and
 // three tokens, with caches that stay in buffers.
 func TestDecoderWithStates(t *testing.T) {
