@@ -72,14 +72,14 @@ const (
 func (a *Attend) Prepare(v *kernel.Variant) {
 	a.variant, a.batch = v, kernel.Product(a.Batch)
 	a.rows = a.Heads / max(1, a.Groups) * a.Queries
-	a.tile = attendRows
-	for a.tile > fewRows && a.batch*a.Groups*kernel.CeilDiv(a.rows, a.tile) < kernel.WantedTiles {
-		a.tile /= 2
+	a.tile, a.most = attendRows, min(a.rows, attendRows)
+	row := max(1, 2*a.Keys*(a.Size+a.ValueSize)) // operations
+	for a.tile > fewRows && a.batch*a.Groups*kernel.CeilDiv(a.rows, a.tile) < kernel.WantedTiles && min(a.tile, a.rows)*row > attendFlops {
+		a.tile /= 2 // each tile packs all keys and values again
 	}
-	a.most = min(a.rows, a.tile)
 	a.tile = kernel.EvenTile(a.rows, a.tile, 1)
 	a.tiles = kernel.CeilDiv(a.rows, a.tile)
-	a.parts = max(1, attendFlops/max(1, 2*a.tile*a.Keys*(a.Size+a.ValueSize)))
+	a.parts = max(1, attendFlops/(a.tile*row))
 	a.block = kernel.EvenTile(a.Keys, attendKeys, v.Gemm.Width)
 	a.gap, a.spread = uncrowded(a.Size), uncrowded(a.block)
 }
