@@ -106,6 +106,11 @@ func (j *joiner) collect() {
 				j.users[v.ID] = append(j.users[v.ID], k)
 			}
 		}
+		for _, region := range j.calls[k].Regions {
+			for _, v := range region.Results {
+				j.users[v.ID] = append(j.users[v.ID], k)
+			}
+		}
 	}
 }
 

@@ -352,3 +352,24 @@ func TestPassedInPlaceIsProved(t *testing.T) {
 		})
 	}
 }
+
+// What a region returns is one piece, also where it is a part of rows.
+func TestRegionResultsAreOnePiece(t *testing.T) {
+	for _, returned := range []string{"%a, %b", "%b, %a"} {
+		states, results := "f32[2,128]", "f32[2,128], f32[3,2,256]"
+		first := "%x"
+		if returned == "%b, %a" {
+			states, results, first = "f32[2,256]", "f32[2,256], f32[3,2,128]", "%z"
+		}
+		runBoth(t, parse(t, `func @f(%x: f32[2,128], %y: f32[2,128], %z: f32[2,256]) -> (`+results+`) {
+  weight @i64_3: i64[]
+  %r, %s = loop(@i64_3, _, `+first+`) (%i: i64[], %c: bool[], %p: `+states+`) {
+    %a = tanh(%x)
+    %b = concat(%a, %y) {axis = 1}
+    %c2 = copy(%c)
+    return %c2, `+returned+`
+  }
+  return %r, %s
+}`), 1)
+	}
+}
