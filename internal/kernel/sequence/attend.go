@@ -123,7 +123,7 @@ func (a *Attend) Tiles() int {
 // ScratchFloats returns the size of a worker's scratch. It is no smaller than
 // that of smaller sizes, as long as Heads and Groups stay.
 func (a *Attend) ScratchFloats() int {
-	n := a.panel() + a.most*(kernel.CeilDiv(min(a.Keys, attendKeys), a.variant.Gemm.Width)*a.variant.Gemm.Width+a.Size+2*crowdedGap)
+	n := a.panel() + a.most*(kernel.CeilDiv(max(1, min(a.Keys, attendKeys)), a.variant.Gemm.Width)*a.variant.Gemm.Width+a.Size+2*crowdedGap)
 	if !a.inPlace() {
 		n += a.most * (a.ValueSize + 2)
 	}
