@@ -138,6 +138,14 @@ func (a Alias) HasParts() bool { return a.parts != nil }
 // [Alias.OfBoxes] declares.
 func (a Alias) HasBoxes() bool { return a.box != nil }
 
+// Moves reports whether the operator computes nothing: its results are elements
+// of operands, which need not be copied where a result lies in an operand's
+// bytes, or an operand in those of the result. A copy is one.
+func (d *Def) Moves() bool {
+	return d.Name == "copy" || d.Alias.HasParts() || d.Alias.HasBoxes() ||
+		slices.ContainsFunc(d.Alias.rules, func(r Rule) bool { return r.Kind == View })
+}
+
 // Declared reports whether the operator said anything about aliasing.
 func (a Alias) Declared() bool { return a.declared }
 

@@ -84,7 +84,14 @@ type Step struct {
 	Op      string `json:"op"`
 	Node    string `json:"node"`
 	Scratch int64  `json:"scratch"` // bytes per thread
-	Reads   []int  `json:"reads"`   // ids of the operands, in their order, without those that are left out
+
+	// Moved is how many bytes a call that computes nothing writes each time it
+	// runs, such as a concat whose operands do not lie in its result: bytes
+	// that would not move if all were in place. It is 0 where sizes depend on
+	// data.
+	Moved int64 `json:"moved,omitempty"`
+
+	Reads []int `json:"reads"` // ids of the operands, in their order, without those that are left out
 }
 
 // Value is where a value lives and when. Offset counts from the start of its

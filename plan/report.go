@@ -116,7 +116,7 @@ type table struct {
 // tables returns the lists of the report that have something to say.
 func (p *Plan) tables() []table {
 	var tables []table
-	for _, t := range []table{p.peakTable(), p.inPlaceTable(), p.declinedTable(), p.copyTable(), p.packedTable(), p.unpromisedTable()} {
+	for _, t := range []table{p.peakTable(), p.inPlaceTable(), p.declinedTable(), p.movedTable(), p.copyTable(), p.packedTable(), p.unpromisedTable()} {
 		if len(t.rows) > 0 {
 			tables = append(tables, t)
 		}
@@ -225,6 +225,28 @@ func (p *Plan) declinedTable() table {
 		t.rows = append(t.rows, []string{FormatBytes(d.Bytes), d.Value, d.Where(), d.Reason})
 	}
 	t.title = fmt.Sprintf("not in place: %s, %s", plural(len(list), "operand"), FormatBytes(total))
+	t.shorten()
+	return t
+}
+
+// Moved returns the bytes that a run moves without computing anything, if it
+// runs each step once: the sum of [Step.Moved].
+func (p *Plan) Moved() (sum int64) {
+	for _, s := range p.Steps {
+		sum += s.Moved
+	}
+	return sum
+}
+
+// movedTable lists the steps that move bytes and compute nothing.
+func (p *Plan) movedTable() table {
+	list := slices.DeleteFunc(slices.Clone(p.Steps), func(s Step) bool { return s.Moved == 0 })
+	slices.SortStableFunc(list, func(a, b Step) int { return -cmp.Compare(a.Moved, b.Moved) })
+	t := table{columns: []string{"bytes", "at"}}
+	for _, s := range list {
+		t.rows = append(t.rows, []string{FormatBytes(s.Moved), s.Where()})
+	}
+	t.title = fmt.Sprintf("moved and not computed: %s in a run, by %s", FormatBytes(p.Moved()), plural(len(list), "step"))
 	t.shorten()
 	return t
 }

@@ -54,6 +54,8 @@ func (p *Plan) validateSteps() error {
 			return docErr("steps[%d].call: got %d, want 0 or more", i, s.Call)
 		case calls[s.Call]:
 			return docErr("steps[%d].call: got %d a second time, want every call once", i, s.Call)
+		case s.Moved < 0 || s.Moved > MaxBytes:
+			return docErr("steps[%d].moved: got %d, want 0 to %d", i, s.Moved, int64(MaxBytes))
 		case s.Scratch < 0 || s.Scratch > p.ScratchPerThread:
 			return docErr("steps[%d].scratch: got %d, want 0 to scratch_per_thread = %d", i, s.Scratch, p.ScratchPerThread)
 		}

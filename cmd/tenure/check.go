@@ -31,9 +31,9 @@ anew, as plan does, and compares the figures: each has to be as large as what
 some size takes on this machine.
 
 Not proved, because it is a choice, words, or depends on the machine: threads
-and max_concurrent; scratch beyond what operators declare; which weights are
-packed and into how much, though their sum is; whether the lists of declined
-operands and of copies lack an entry; the reasons in these lists and of
+and max_concurrent; what steps move; scratch beyond what operators declare; which
+weights are packed and into how much, though their sum is; whether the lists of
+declined operands and of copies lack an entry; the reasons in these lists and of
 unpromised values.`,
 		Example: `  tenure plan model.onnx --json > plan.json
   tenure check model.onnx plan.json

@@ -72,7 +72,7 @@ func (l *lowering) document(problem *plan.Problem, e *Executable, o Options) *pl
 		}
 	}
 	for k, c := range l.calls {
-		d.Steps = append(d.Steps, plan.Step{Call: k, Op: c.Op.Name, Node: c.Node, Reads: c.OperandIDs(), Scratch: e.scratch[k]})
+		d.Steps = append(d.Steps, plan.Step{Call: k, Op: c.Op.Name, Node: c.Node, Reads: c.OperandIDs(), Scratch: e.scratch[k], Moved: l.moved(k)})
 		d.ScratchPerThread = max(d.ScratchPerThread, e.scratch[k])
 	}
 	d.ScratchBytes = d.ScratchPerThread * int64(d.Threads)
@@ -82,6 +82,26 @@ func (l *lowering) document(problem *plan.Problem, e *Executable, o Options) *pl
 	l.documentValues(d)
 	d.Peak = peakOf(d)
 	return d
+}
+
+// moved returns how many bytes a call that computes nothing writes: those of
+// its results, but for parts that are there and for views.
+func (l *lowering) moved(k int) (sum int64) {
+	c := &l.calls[k]
+	if !c.Op.Moves() || !c.static || len(c.Regions) > 0 || l.isPlacedView(k) {
+		return 0
+	}
+	for _, v := range c.Results {
+		if v != nil {
+			sum += l.of(v).size
+		}
+	}
+	for i := range c.Args {
+		if l.isPart(k, i) && l.liesInPart(k, i) {
+			sum -= l.of(c.Args[i].Value).size
+		}
+	}
+	return sum
 }
 
 // mostLive returns the most bytes of the arena that live at one time.

@@ -40,7 +40,7 @@ import (
 // off otherwise.
 func TestRandomPrograms(t *testing.T) {
 	seen := compareRandom(t, 2000, false)
-	for _, what := range []string{"fused_conv", "fused_chain", "residual", "prologue", "pool", "if", "in place", "state in place", "copies", "folded", "exact after fusing", "non_zero", "unpromised", "loop", "loop in place", "branch in place"} {
+	for _, what := range []string{"fused_conv", "fused_chain", "residual", "prologue", "pool", "if", "in place", "state in place", "copies", "folded", "exact after fusing", "non_zero", "unpromised", "loop", "bytes moved as planned", "loop in place", "branch in place"} {
 		if seen[what] == 0 && !testing.Short() { // a few programs do not have everything
 			t.Errorf("got no program with %s, want some", what)
 		}
@@ -290,7 +290,9 @@ func (d *randomProgram) compare(t *rapid.T, pool *compute.Pool, seen map[string]
 	for round, rubbish := range []byte{0xCC, 0xFF} { // 0xFF: NaN
 		r := &randomRun{randomProgram: d, exe: exe, runner: runner, round: round}
 		r.attach(rubbish)
+		r.countMoved(t, seen)
 		r.compare(t, pool, seen)
+		runner.Watch = nil
 	}
 	if len(modeltest.Must(exe.Plan()).Unpromised) > 0 {
 		r := &randomRun{randomProgram: d, exe: exe, runner: runner}

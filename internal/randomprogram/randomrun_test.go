@@ -10,6 +10,7 @@ import (
 
 	"github.com/tenure-go/tenure/internal/compute"
 	"github.com/tenure-go/tenure/internal/exec"
+	"github.com/tenure-go/tenure/internal/modeltest"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/op"
 )
@@ -80,6 +81,22 @@ func (r *randomRun) release(t *rapid.T) {
 		}
 	}
 	r.buffers = nil
+}
+
+// countMoved compares the bytes that each call moves and does not compute with
+// those that the plan says, whenever it runs.
+func (r *randomRun) countMoved(t *rapid.T, seen map[string]int) {
+	steps := modeltest.Must(r.exe.Plan()).Steps
+	r.runner.Watch = func(k int, _ time.Time, _ time.Duration) {
+		c := r.exe.Call(k)
+		if !c.Op.Moves() || len(c.Regions) > 0 || !c.Sig(nil).IsStatic() {
+			return
+		}
+		if _, written := r.runner.Moved(k); written != steps[k].Moved || steps[k].Call != k {
+			t.Fatalf("round %d: %s: got %d bytes moved, want %d as the plan says\n%s", r.round, c, written, steps[k].Moved, r.exe.Program)
+		}
+		seen["bytes moved as planned"] += int(steps[k].Moved)
+	}
 }
 
 // compare runs and compares with the interpreter.

@@ -119,10 +119,12 @@ function drawLists(section) {
   const reason = { label: "reason", wide: true, by: (x) => x.reason, show: (x) => x.reason };
   const value = (label) => ({ label, wide: true, by: (x) => x.value, show: (x) => named(x.value, stepOfCall.get(x.call)) });
   const node = { label: "at", wide: true, by: (x) => x.node, show: (x) => x.node };
+  const moved = plan.steps.filter((s) => s.moved > 0);
   const lists = [
     ["declined", `Not in place: ${plural(plan.declined.length, "operand")}, ${total(plan.declined)}`, plan.declined, [bytes, value("operand"), step, reason]],
     ["in-place", `In place: ${plural(plan.in_place.length, "result")}, ${total(plan.in_place)} that needed no place of their own`, plan.in_place,
       [bytes, value("result"), { label: "in the bytes of", wide: true, by: (x) => x.of, show: (x) => named(x.of, stepOfCall.get(x.call)) }, { label: "kind", by: (x) => x.kind, show: (x) => x.kind }, step]],
+    ["moved", `Moved and not computed: ${formatBytes(moved.reduce((n, s) => n + s.moved, 0))} in a run, by ${plural(moved.length, "step")}`, moved, [{ ...bytes, by: (s) => s.moved, show: (s) => bytesText(s.moved) }, step]],
     ["copies", `Copies: ${plan.copies.length}, ${total(plan.copies)}`, plan.copies, [bytes, value("value"), node, reason]],
     ["unpromised", `Size depends on data: ${plural(plan.unpromised.length, "value")}, outside every figure`, plan.unpromised, [value("value"), node, reason]],
     ["weights", `Weights: ${plural(values.filter((v) => v.space === "weight" && v.writer < 0).length, "weight")}, ${formatBytes(plan.weight_bytes)}`, values.filter((v) => v.space === "weight" && v.writer < 0),
