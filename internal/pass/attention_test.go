@@ -52,15 +52,14 @@ func (s *spelledAttention) constant(typ string, v []float64) string {
 
 // Choices of a drawn program.
 type attentionForm struct {
-	groups                  int
-	byToken, keysTurned     bool // [batch, row, head, size]; k is read in the order [0, 2, 3, 1] or turned twice
-	repeat                  string
-	scaleAt                 string // "", "product", "quotient", "q", "both"
-	masks                   []string
-	softmax                 string // "", "spelled", "where"
-	turnedBack              bool
-	bias, mask              string // types
-	identity, cast, dropout bool
+	groups              int
+	byToken, keysTurned bool // [batch, row, head, size]; k is read in the order [0, 2, 3, 1] or turned twice
+	repeat              string
+	scaleAt             string // "", "product", "quotient", "q", "both"
+	masks               []string
+	softmax             string // "", "spelled", "where"
+	turnedBack          bool
+	bias, mask          string // types
 }
 
 func drawForm(r *rand.Rand) (f attentionForm) {
