@@ -49,6 +49,7 @@ type lowering struct {
 	joins   []int       // calls whose operands or results may be boxes of others
 
 	leastMemory, oneThread bool // of the options
+	straight               bool // no value has strides
 	apart                  bool // sizes share one arena
 
 	types    ir.Types

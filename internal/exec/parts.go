@@ -26,6 +26,7 @@ type joiner struct {
 	*lowering
 	counts  []int                    // by ID: of how many parts a value is put together
 	users   [][]int                  // by ID: the calls that read or define a value
+	around  []bool                   // by ID: a call with regions takes, carries or returns it
 	values  map[*storage][]*ir.Value // that lie in each
 	reasons map[[2]int]string        // by call and operand, or ^result: why it is copied
 
@@ -48,7 +49,7 @@ func (l *lowering) placeParts() (changed bool) {
 		return false
 	}
 	j := &joiner{lowering: l, counts: make([]int, len(l.values)), users: make([][]int, len(l.values)),
-		values: map[*storage][]*ir.Value{}, reasons: map[[2]int]string{}}
+		around: make([]bool, len(l.values)), values: map[*storage][]*ir.Value{}, reasons: map[[2]int]string{}}
 	for _, k := range l.joins {
 		if c := &l.calls[k]; c.static && c.Results[0] != nil {
 			c.parts = c.sig.Parts(nil)
@@ -107,8 +108,10 @@ func (j *joiner) collect() {
 			}
 		}
 		for _, region := range j.calls[k].Regions {
-			for _, v := range region.Results {
-				j.users[v.ID] = append(j.users[v.ID], k)
+			for _, v := range slices.Concat(region.Params, region.Results, j.calls[k].Results) {
+				if v != nil {
+					j.around[v.ID] = true
+				}
 			}
 		}
 	}
@@ -239,6 +242,9 @@ func (j *joiner) join(k int, part, whole *ir.Value, at []int) (reason string) {
 		}
 	}
 	strided := !j.hasStrides(part, j.strides(whole))
+	if strided && j.straight {
+		return "no proof of its strides was found"
+	}
 	if n := j.pieceOf(part, whole); strided && n < shortPiece && !j.leastMemory {
 		return fmt.Sprintf("pieces of %d bytes are copied faster", n)
 	}
@@ -308,8 +314,12 @@ func (j *joiner) move(a, b *storage, part, whole *ir.Value, shift, low int64, st
 		outer, _ = shape.Strided(j.types.Of(part).Shape, j.strides(whole)...)
 	}
 	start := shift + j.of(part).offset
+	var empty []*ir.Value
 	for n, m := range j.before {
 		x := j.of(m.v)
+		if x.size == 0 {
+			empty = append(empty, m.v)
+		}
 		switch {
 		case n >= len(j.values[a]):
 			x.offset -= low
@@ -326,6 +336,15 @@ func (j *joiner) move(a, b *storage, part, whole *ir.Value, shift, low int64, st
 			x.offset, x.storage, x.layout = start+int64(offset)*elem, b, nil
 			if layout, err := shape.Strided(typ.Shape, strides...); err != nil || !layout.IsContiguous() {
 				x.layout = layout
+			}
+		}
+	}
+	// A view without elements lies where it begins in its operand.
+	slices.SortFunc(empty, func(v, w *ir.Value) int { return cmp.Compare(j.index.Def(v), j.index.Def(w)) })
+	for _, v := range empty {
+		if k := j.index.Def(v); k >= 0 && len(j.calls[k].Regions) == 0 && v.Kind == ir.Result {
+			if arg, kind, offset := j.bytesFor(k, v.Index); kind == op.View {
+				j.of(v).offset = j.of(j.calls[k].Args[arg].Value).offset + int64(offset)
 			}
 		}
 	}
@@ -346,9 +365,15 @@ func (j *joiner) fault(a, b []moved, strided bool) (reason string) {
 	if !strided {
 		return ""
 	}
+	if !j.areToldApart(a) {
+		return "what lies in its bytes could not be told apart"
+	}
 	for _, m := range a {
 		if j.of(m.v).layout == m.layout {
 			continue
+		}
+		if j.around[m.v.ID] {
+			return "a branch or a loop passes it on"
 		}
 		for _, k := range j.users[m.v.ID] {
 			if c := &j.calls[k]; !j.takesStrides(k, m.v) {
@@ -357,6 +382,36 @@ func (j *joiner) fault(a, b []moved, strided bool) (reason string) {
 		}
 	}
 	return ""
+}
+
+// areToldApart reports whether values that have got strides, and the parts that
+// they are put together of, lie in a grid each, and whether those that shared
+// no byte still can be seen not to.
+func (j *joiner) areToldApart(list []moved) bool {
+	for n, m := range list {
+		x := j.of(m.v)
+		if x.size == 0 {
+			continue
+		}
+		if !x.place.isInGrid() {
+			return false
+		}
+		for _, other := range list[:n] {
+			if j.of(other.v).overlaps(x.place) && !other.place.overlaps(m.place) {
+				return false
+			}
+		}
+		k := j.index.Def(m.v)
+		if k < 0 || m.v != j.calls[k].Results[0] {
+			continue
+		}
+		for i := range j.calls[k].Args {
+			if j.isPart(k, i) && !j.partPlace(k, i).isInGrid() {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // takesStrides reports whether call k computes with the strides that its
@@ -497,11 +552,7 @@ func (j *joiner) assemblyMeets(k int, u *ir.Value) bool {
 		}
 		from := j.of(a.Value)
 		sum += from.size
-		layout, _ := shape.Strided(j.types.Of(a.Value).Shape, j.strides(c.Results[0])...)
-		part := place{to.storage, to.offset + j.distance(c.Results[0], c.partAt(i)), from.size, layout}
-		if layout.IsContiguous() {
-			part.layout = nil
-		}
+		part := j.partPlace(k, i)
 		switch lies := j.liesInPart(k, i); {
 		case !lies && part.overlaps(there):
 			return true
@@ -510,6 +561,17 @@ func (j *joiner) assemblyMeets(k int, u *ir.Value) bool {
 		}
 	}
 	return sum < to.size
+}
+
+// partPlace returns where operand i of call k is in the result.
+func (j *joiner) partPlace(k, i int) place {
+	c := &j.calls[k]
+	to := j.of(c.Results[0])
+	part := place{storage: to.storage, offset: to.offset + j.distance(c.Results[0], c.partAt(i)), size: j.of(c.Args[i].Value).size}
+	if l, err := shape.Strided(j.types.Of(c.Args[i].Value).Shape, j.strides(c.Results[0])...); err == nil && !l.IsContiguous() {
+		part.layout = l
+	}
+	return part
 }
 
 // merge makes a and b, whose values lie in b now, one storage of the given

@@ -132,6 +132,16 @@ func (r *region) isWithin(o *region) bool {
 	return false
 }
 
+// isInGrid reports whether each step of a place is a multiple of the one before
+// it.
+func (p place) isInGrid() bool {
+	var r region
+	r.setTo(p)
+	var buf [12]int64
+	_, ok := gridOf(buf[:0], &r, &r)
+	return ok
+}
+
 // gridOf appends the steps of two regions to none, in rising order. It reports
 // whether each is a multiple of the one before it.
 func gridOf(none []int64, a, b *region) (steps []int64, ok bool) {

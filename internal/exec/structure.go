@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -63,10 +64,24 @@ func newStructure(p *ir.Program, o Options) *structure {
 	return s
 }
 
-// compile makes the executable for the program's own types.
+// compile makes the executable for the program's own types. The checker may
+// have no proof for values with strides whose steps make no grid: then there
+// are none in any executable of the structure.
 func (s *structure) compile(ctx context.Context, types ir.Types, table ir.Weights) (*Executable, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	e, err := s.compileOnce(ctx, types, table)
+	if violation := new(check.Violation); errors.As(err, &violation) && len(e.layouts) > 0 {
+		s.lowering.straight = true
+		e, err = s.compileOnce(ctx, types, table)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+func (s *structure) compileOnce(ctx context.Context, types ir.Types, table ir.Weights) (*Executable, error) {
 	e, err := s.lower(types, table)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,8 @@ package randomprogram_test
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -32,6 +34,9 @@ func TestRandomBoxes(t *testing.T) {
 		if seen[what] == 0 && !testing.Short() {
 			t.Errorf("got no program with a %s, want some", what)
 		}
+	}
+	if seen["without proof"]*100 > seen["programs"] {
+		t.Errorf("got no proof of the strides of %d programs of %d, want at most one in a hundred", seen["without proof"], seen["programs"])
 	}
 }
 
@@ -167,6 +172,10 @@ func (d *randomProgram) countBoxes(t *rapid.T, seen map[string]int) {
 		if seen["strided "+name]++; part.Space == plan.SpaceOutput {
 			seen["strided part of an output"]++
 		}
+	}
+	seen["programs"]++
+	if slices.ContainsFunc(document.Declined, func(x plan.Declined) bool { return strings.Contains(x.Reason, "no proof") }) {
+		seen["without proof"]++
 	}
 	for _, x := range document.Declined {
 		if x.Op == "concat" || x.Op == "split" || x.Op == "slice" || x.Op == "pad" {
