@@ -66,30 +66,42 @@ func readWeights(path string, p *ir.Program) (table ir.WeightMap, err error) {
 	}
 	table = ir.WeightMap{}
 	for _, w := range p.Weights {
-		from := beside
-		var x *tensor.Tensor
-		if f != nil {
-			x, err = f.Tensor(w.Name)
-		}
-		if f == nil || errors.Is(err, safetensors.ErrName) {
-			name := w.Name + ".npy"
-			if !filepath.IsLocal(name) {
-				return nil, fmt.Errorf("%s: weight %q: got a name that is no file of the folder, want its tensor in %s", path, w.Name, beside)
-			}
-			from = filepath.Join(filepath.Dir(path), name)
-			x, err = npy.ReadFile(from)
-		}
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s: weight %q: got no bytes, want a tensor in %s or the file %s: %w", path, w.Name, beside, from, err)
-		}
-		if err == nil {
-			table[w.Name], err = weightBytes(w, x)
-		}
+		x, from, err := openWeight(f, path, beside, w)
 		if err != nil {
+			return nil, err
+		}
+		if table[w.Name], err = weightBytes(w, x); err != nil {
 			return nil, fmt.Errorf("%s: weight %q: %w", from, w.Name, err)
 		}
 	}
 	return table, nil
+}
+
+// openWeight returns the tensor of a weight, which the caller releases, and the
+// file that it is from: the one with all weights, f, if that is there and has
+// it, or else one of its own.
+func openWeight(f *safetensors.File, path, beside string, w *ir.Value) (x *tensor.Tensor, from string, err error) {
+	if f != nil {
+		if x, err = f.Tensor(w.Name); err == nil {
+			return x, beside, nil
+		}
+		if !errors.Is(err, safetensors.ErrName) {
+			return nil, "", fmt.Errorf("%s: weight %q: %w", beside, w.Name, err)
+		}
+	}
+	name := w.Name + ".npy"
+	if !filepath.IsLocal(name) {
+		return nil, "", fmt.Errorf("%s: weight %q: got a name that is no file of the folder, want its tensor in %s", path, w.Name, beside)
+	}
+	from = filepath.Join(filepath.Dir(path), name)
+	x, err = npy.ReadFile(from)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, "", fmt.Errorf("%s: weight %q: got no bytes, want a tensor in %s or the file %s: %w", path, w.Name, beside, from, err)
+	case err != nil:
+		return nil, "", fmt.Errorf("%s: weight %q: %w", from, w.Name, err)
+	}
+	return x, from, nil
 }
 
 // weightBytes copies the bytes of a weight, and releases its tensor.
