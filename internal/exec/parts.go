@@ -250,9 +250,10 @@ func (j *joiner) join(k int, part, whole *ir.Value, at []int) (reason string) {
 	}
 	low, high := min(0, shift), max(b.size, a.size+shift)
 	if strided {
-		if from.layout != nil || from.offset != 0 || from.size != a.size {
+		if part, at = j.wholeOf(part, whole, at); part == nil {
 			return "its bytes are a part of others"
 		}
+		shift = to.offset + j.distance(whole, at)
 		low, high = 0, b.size
 	}
 	growsA, growsB := strided || low < shift || high > shift+a.size, low < 0 || high > b.size
@@ -281,6 +282,31 @@ func (j *joiner) join(k int, part, whole *ir.Value, at []int) (reason string) {
 	}
 	j.merge(a, b, high-low)
 	return ""
+}
+
+// wholeOf returns the value that has all bytes of a part's storage, in one
+// piece: the part, or one that it is a box of. It is one that fits into the
+// whole as the part does, and begins there at the index that is returned.
+func (j *joiner) wholeOf(part, whole *ir.Value, at []int) (*ir.Value, []int) {
+	from := j.of(part)
+	for _, v := range j.values[from.storage] {
+		x := j.of(v)
+		if x.layout != nil || x.offset != 0 || x.size != from.storage.size || !j.areAlike(v, whole) || !j.hasStrides(part, j.strides(v)) {
+			continue
+		}
+		begins, fits := slices.Clone(at), true
+		rest := int(from.offset) / v.Type.DType.Size()
+		for d, n := range j.types.Of(v).Shape.Sizes() {
+			stride := j.strides(v)[d]
+			begins[d] -= rest / stride
+			rest %= stride
+			fits = fits && begins[d] >= 0 && begins[d]+n <= j.types.Of(whole).Shape.Size(d)
+		}
+		if fits {
+			return v, begins
+		}
+	}
+	return nil, nil
 }
 
 // shortPiece is the least number of bytes of the pieces that a part consists

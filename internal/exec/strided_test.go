@@ -106,6 +106,18 @@ func TestBoxesInPlace(t *testing.T) {
   %c = add(%h, %t)
   return %c, %u
 }`, 18 << 10, 0, 2, []string{"an output needs"}},
+		{"a dense block of several samples", `func @f(%x: f32[2,4,128]) -> (f32[2,1,128]) {
+  weight @one: i64[1]
+  %a = neg(%x)
+  %b = relu(%a)
+  %c = concat(%a, %b) {axis = 1}
+  %d = exp(%c)
+  %e = reduce_max(%d, @one)
+  %f = concat(%a, %b, %e) {axis = 1}
+  %g = exp(%f)
+  %h = reduce_max(%g, @one)
+  return %h
+}`, 18 << 10, 5, 0, nil},
 		{"short pieces", `func @f(%x: f32[64,4], %y: f32[64,4]) -> (f32[64,8]) {
   %a = neg(%x)
   %b = relu(%y)

@@ -82,7 +82,7 @@ func (s *structure) compile(ctx context.Context, types ir.Types, table ir.Weight
 }
 
 func (s *structure) compileOnce(ctx context.Context, types ir.Types, table ir.Weights) (*Executable, error) {
-	e, err := s.lower(types, table)
+	e, err := s.lowerLeast(types, table)
 	if err != nil {
 		return nil, err
 	}
@@ -100,6 +100,23 @@ func (s *structure) compileOnce(ctx context.Context, types ir.Types, table ir.We
 	}
 	s.firstCode, s.packing = e.code, e.packing
 	return e, s.finish(e, ts)
+}
+
+// lowerLeast is lower, with strides unless the values take less without them: a
+// box that lives long keeps all bytes that it spans.
+func (s *structure) lowerLeast(types ir.Types, table ir.Weights) (*Executable, error) {
+	e, err := s.lower(types, table)
+	l := s.lowering
+	if err != nil || !slices.ContainsFunc(l.defs, func(v *ir.Value) bool { return l.of(v).layout != nil }) {
+		return e, err
+	}
+	strided := mostLive(l.problem())
+	l.straight = true
+	if e, err = s.lower(types, table); err != nil || mostLive(l.problem()) < strided {
+		return e, err
+	}
+	l.straight = false
+	return s.lower(types, table)
 }
 
 // placeFirst places the values of the first executable.
