@@ -76,7 +76,7 @@ func planCommand() *cobra.Command {
 	flags.IntVar(&threads, "threads", 0, "workers per run (default: one per processor)")
 	addWeights(cmd, &weights)
 	flags.StringArrayVar(&donated, "donate", nil, "plan for runs to which the input `NAME` is donated (again for more inputs)")
-	flags.BoolVar(&least, "least-memory", false, "put more results in place, also where one thread has to compute them there")
+	flags.BoolVar(&least, "least-memory", false, leastHelp)
 	flags.IntVar(&concurrent, "max-concurrent", 1, "runs at a time that the total counts, each with an arena of its own")
 	return cmd
 }
@@ -207,6 +207,8 @@ func checkThreads(n int) error {
 	}
 	return nil
 }
+
+const leastHelp = "put more results in place, also where that takes longer"
 
 func sessionOptions(threads int) []tenure.SessionOption {
 	if threads > 0 {

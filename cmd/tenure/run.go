@@ -31,6 +31,7 @@ type runFlags struct {
 	image      imageFlags
 	top        int
 	threads    int
+	least      bool
 	weights    string
 	shared     bool
 	json       bool
@@ -109,6 +110,7 @@ before the run, so that the figures are not those of a first run.`,
 	f.image.add(cmd)
 	flags.IntVar(&f.top, "top", 5, "how many of the largest elements are printed where an output is one row of floats or a few")
 	flags.IntVar(&f.threads, "threads", 0, "workers (default: one per processor)")
+	flags.BoolVar(&f.least, "least-memory", false, leastHelp)
 	addWeights(cmd, &f.weights)
 	flags.BoolVar(&f.shared, "shared-weights", false, "read one copy of the weights with all processes that run the model so (Linux)")
 	flags.IntVar(&f.runs, "runs", 1, "how often the model is run; the printed time is that of the last run")
@@ -225,7 +227,11 @@ func (f *runFlags) answer(ctx context.Context, m *tenure.Model, in values, work 
 	if err != nil {
 		return nil, err
 	}
-	s, err := m.NewSession(append(sessionOptions(f.threads), bounds...)...)
+	how := append(sessionOptions(f.threads), bounds...)
+	if f.least {
+		how = append(how, tenure.WithLeastMemory())
+	}
+	s, err := m.NewSession(how...)
 	if err != nil {
 		return nil, err
 	}
