@@ -61,10 +61,10 @@ func (b *builder) convolution(x, name string, in, out, kernel, stride int) strin
 	return b.do("BatchNormalization", operands)
 }
 
-// OpenDeep returns a narrow encoder of 17 layers and an open number of tokens,
+// OpenDeep returns a narrow encoder of 27 layers and an open number of tokens,
 // whose program has some 300 steps that take little time each: x is f32[n,32].
 func OpenDeep() *f.Graph {
-	const layers, width, heads = 17, 32, 4
+	const layers, width, heads = 27, 32, 4
 	b := &builder{Graph: f.New(13)}
 	b.Input("x", f.F32, f.Open, width)
 	b.Sizes("apart", 0, heads, width/heads)
