@@ -311,7 +311,7 @@ func (j *joiner) wholeOf(part, whole *ir.Value, at []int) (*ir.Value, []int) {
 
 // shortPiece is the least number of bytes of the pieces that a part consists
 // of: to compute with shorter ones takes longer than to copy them.
-const shortPiece = 256
+const shortPiece = 512
 
 // pieceOf returns how many bytes of a part follow one another in the whole.
 func (j *joiner) pieceOf(part, whole *ir.Value) int64 {

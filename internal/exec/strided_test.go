@@ -39,7 +39,7 @@ func TestBoxesInPlace(t *testing.T) {
   %d = concat(%a, %b, %c) {axis = 1}
   return %d
 }`, 0, 3, 0, nil},
-		{"chains in place, and a nested concat of other axes", `func @f(%x: f32[2,2,64], %y: f32[2,2,64], %z: f32[2,4,128]) -> (f32[2,8,128]) {
+		{"chains in place, and a nested concat of other axes", `func @f(%x: f32[2,2,128], %y: f32[2,2,128], %z: f32[2,4,256]) -> (f32[2,8,256]) {
   %a = neg(%x)
   %b = relu(donate %a)
   %c = neg(%y)
@@ -82,22 +82,22 @@ func TestBoxesInPlace(t *testing.T) {
   %e = mul(%d, %c)
   return %e
 }`, 16 << 10, 0, 6, nil},
-		{"rows of a donated input", `func @f(donate %x: f32[4,256], %y: f32[4,64]) -> (f32[4,256]) {
+		{"rows of a donated input", `func @f(donate %x: f32[4,512], %y: f32[4,128]) -> (f32[4,512]) {
   weight @i64_0: i64[1]
-  weight @i64_64: i64[1]
   weight @i64_128: i64[1]
+  weight @i64_256: i64[1]
   weight @last: i64[1]
   weight @one: i64[1]
-  %h: f32[4,64] = slice(%x, @i64_0, @i64_64, @one)
-  %t: f32[4,128] = slice(%x, @i64_128, @last, @one)
+  %h: f32[4,128] = slice(%x, @i64_0, @i64_128, @one)
+  %t: f32[4,256] = slice(%x, @i64_256, @last, @one)
   %n = neg(%y)
   %c = concat(%h, %n, %t) {axis = 1}
   return %c
 }`, 0, 3, 2, nil},
-		{"a pad around an image", `func @f(%x: f32[2,64,64]) -> (f32[2,66,66]) {
+		{"a pad around an image", `func @f(%x: f32[2,128,128]) -> (f32[2,130,130]) {
   weight @ints_0_1_1_0_1_1: i64[6]
   %a = neg(%x)
-  %b: f32[2,66,66] = pad(%a, @ints_0_1_1_0_1_1)
+  %b: f32[2,130,130] = pad(%a, @ints_0_1_1_0_1_1)
   return %b
 }`, 0, 1, 0, nil},
 		{"a split with an output", `func @f(%x: f32[6,768]) -> (f32[6,256], f32[6,256]) {
