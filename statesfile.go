@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/shape"
@@ -12,12 +13,12 @@ import (
 )
 
 // rowsOfState returns the contents of a state in a tensor of its own, of a
-// buffer the rows that are there.
+// buffer the rows that may have contents.
 func (st *States) rowsOfState(k *kept) (*tensor.Tensor, error) {
 	if !k.buffer() {
 		return k.t.Copy(memory.IO)
 	}
-	n := st.groups[k.group].n
+	n := k.used(st.groups)
 	sizes := slices.Clone(k.t.Shape().Sizes())
 	sizes[k.Axis] = n
 	to, err := shape.Of(sizes...)
@@ -33,12 +34,16 @@ func (st *States) rowsOfState(k *kept) (*tensor.Tensor, error) {
 
 // Save writes the states into a file in the format of package
 // [github.com/tenure-go/tenure/tensor/safetensors], by the names of their
-// inputs: of a buffer, the rows that are there.
+// inputs: of an appended state the rows that are there, of others all.
 func (st *States) Save(path string) (err error) {
 	if err := st.begin("save"); err != nil {
 		return err
 	}
 	defer st.busy.Store(false)
+	if err := st.whole(); err != nil {
+		return fmt.Errorf("save: %w", err)
+	}
+	metadata := map[string]string{}
 	var entries []safetensors.Entry
 	defer func() {
 		for _, e := range entries {
@@ -46,6 +51,9 @@ func (st *States) Save(path string) (err error) {
 		}
 	}()
 	for _, k := range st.kept {
+		if k.Kind == StateWritten {
+			metadata[rowsKey(k)] = strconv.Itoa(st.groups[k.group].n)
+		}
 		t, err := st.rowsOfState(k)
 		if t != nil {
 			entries = append(entries, safetensors.Entry{Name: k.Input, Tensor: t})
@@ -54,11 +62,15 @@ func (st *States) Save(path string) (err error) {
 			return fmt.Errorf("save: state %s: %w", k.Input, err)
 		}
 	}
-	return safetensors.WriteFile(path, nil, entries...)
+	return safetensors.WriteFile(path, metadata, entries...)
 }
 
+// rowsKey names the entry of a file that says how many rows runs have written
+// into a state.
+func rowsKey(k *kept) string { return "tenure.rows:" + k.Input }
+
 // Load makes the states those of a file that [States.Save] wrote, for the same
-// model, as [States.Set] does.
+// model, as [States.Set] does with all of them.
 func (st *States) Load(path string) (err error) {
 	file, err := safetensors.Open(path)
 	if err != nil {
@@ -76,7 +88,24 @@ func (st *States) Load(path string) (err error) {
 			return fmt.Errorf("load: %w", err)
 		}
 	}
-	return st.Set(list)
+	if err := st.begin("load"); err != nil {
+		return err
+	}
+	defer st.busy.Store(false)
+	for _, k := range st.kept {
+		if list[k.Input] == nil {
+			return fmt.Errorf("load: %s has no tensor %q, want one for each state: %w", path, k.Input, ErrCorrupt)
+		}
+	}
+	if err := st.set(list); err != nil {
+		return fmt.Errorf("load: %w", err)
+	}
+	for _, k := range st.kept {
+		if n, bad := strconv.Atoi(file.Metadata()[rowsKey(k)]); bad == nil && k.Kind == StateWritten {
+			st.groups[k.group].n = min(max(n, 0), st.capacity)
+		}
+	}
+	return nil
 }
 
 // Set makes the contents of tensors, by the names of inputs, those of states:
@@ -89,6 +118,10 @@ func (st *States) Set(values map[string]*tensor.Tensor) error {
 		return err
 	}
 	defer st.busy.Store(false)
+	return st.set(values)
+}
+
+func (st *States) set(values map[string]*tensor.Tensor) error {
 	lengths, err := st.lengthsOf(values)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/tenure-go/tenure/internal/exec"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/shape"
 	"github.com/tenure-go/tenure/tensor"
@@ -22,6 +23,16 @@ func (st *States) begin(what string) error {
 	case st.closed:
 		st.busy.Store(false)
 		return fmt.Errorf("%s: the states are %w", what, ErrClosed)
+	}
+	return nil
+}
+
+// whole returns why states have no contents: a run failed after it had written.
+func (st *States) whole() error {
+	for _, k := range st.kept {
+		if k.t == nil || !k.t.Alive() {
+			return fmt.Errorf("state %s has no contents, because a run of the states %w; Reset begins anew, or Set with contents of all states", k.Input, ErrPartlyWritten)
+		}
 	}
 	return nil
 }
@@ -170,6 +181,9 @@ func (st *States) begun() error {
 	}
 	for _, k := range st.kept {
 		if k.buffer() && k.t.Alive() {
+			if err := k.clear(); err != nil {
+				return err
+			}
 			continue
 		}
 		releaseOurs(k.t)
@@ -182,6 +196,20 @@ func (st *States) begun() error {
 	return nil
 }
 
+// clear makes the rows of a buffer zeros which the model may read before it
+// has written them.
+func (k *kept) clear() error {
+	if k.Kind != StateWritten {
+		return nil
+	}
+	b, err := k.t.Lock()
+	if err == nil {
+		clear(b.Data)
+		b.Release()
+	}
+	return err
+}
+
 // Fork returns states of the same contents, with buffers of their own, of which
 // the rows that are there are copied. The caller closes it.
 func (st *States) Fork() (*States, error) {
@@ -189,6 +217,9 @@ func (st *States) Fork() (*States, error) {
 		return nil, err
 	}
 	defer st.busy.Store(false)
+	if err := st.whole(); err != nil {
+		return nil, fmt.Errorf("fork: %w", err)
+	}
 	f := &States{session: st.session, capacity: st.capacity, opts: st.opts, operands: make([]tensor.Operand, len(st.operands)), ours: slices.Clone(st.ours)}
 	for _, g := range st.groups {
 		f.groups = append(f.groups, &stateGroup{length: g.length, sizes: g.sizes, rows: g.rows})
@@ -233,18 +264,40 @@ func (k *kept) used(groups []*stateGroup) int {
 	return groups[k.group].n
 }
 
+// full returns the group without room for the rows of a run, nil for none: one
+// that can get no room, if there is one, before anything is dropped.
+func (st *States) full(exe *exec.Executable) (full *fullError) {
+	for _, g := range st.groups {
+		rows := exe.ResultType(g.rows)
+		if !rows.IsStatic() || g.n+rows.Shape.Size(0) <= st.capacity {
+			continue
+		}
+		if full = (&fullError{g, rows.Shape.Size(0)}); !st.canMakeRoom(full) {
+			break
+		}
+	}
+	return full
+}
+
 // makeRoom makes room for the rows of a run, or says why there is none.
 func (st *States) makeRoom(full *fullError) error {
 	g := full.group
 	need := g.n + full.rows
-	if need <= st.opts.most {
+	switch {
+	case !st.canMakeRoom(full):
+	case need <= st.opts.most:
 		return st.grow(min(st.opts.most, max(need, 2*st.capacity)))
-	}
-	keep := min(st.opts.window, g.n)
-	if st.opts.window > 0 && keep+full.rows <= st.capacity && g.length >= 0 {
-		return st.slide(g, keep)
+	default:
+		return st.slide(g, min(st.opts.window, g.n))
 	}
 	return fmt.Errorf("run: states: %w, want at most %d in all, the capacity: %w", full, max(st.capacity, st.opts.most), ErrLimit)
+}
+
+// canMakeRoom reports whether states may grow for the rows of a run, or drop
+// others.
+func (st *States) canMakeRoom(full *fullError) bool {
+	g := full.group
+	return g.n+full.rows <= st.opts.most || st.opts.window > 0 && g.length >= 0 && min(st.opts.window, g.n)+full.rows <= st.capacity
 }
 
 // slide drops all rows of a group but the last ones.
@@ -348,10 +401,8 @@ func (st *States) whyFull(ctx context.Context, r *running, err error) error {
 		if bad != nil {
 			continue
 		}
-		for _, g := range st.groups {
-			if rows := exe.ResultType(g.rows); rows.IsStatic() && g.n+rows.Shape.Size(0) > st.capacity {
-				return &fullError{g, rows.Shape.Size(0)}
-			}
+		if full := st.full(exe); full != nil {
+			return full
 		}
 		break
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync/atomic"
 
@@ -82,7 +83,8 @@ func WithGrowth(most int) StatesOption { return func(o *statesOptions) { o.most 
 // up, and keep the last rows. So a run sees at least that many rows before its
 // own, and copies them once in capacity-rows runs of one token. Rows that moved
 // have other places: a model that computes positions from the length of its
-// past counts on from the rows that are left.
+// past counts on from the rows that are left. They stay dropped if the run then
+// fails.
 func WithWindow(rows int) StatesOption { return func(o *statesOptions) { o.window = rows } }
 
 // WithStateSize sets the size of an open dimension of states, by its name in
@@ -126,6 +128,9 @@ func (s *Session) NewStates(capacity int, opts ...StatesOption) (*States, error)
 		st.kept = append(st.kept, &kept{StateInfo: m.states.infos[i], input: p.Input, output: p.Output, group: p.Group})
 		st.ours[p.Output] = true
 	}
+	if err := st.checkSizes(); err != nil {
+		return nil, err
+	}
 	if err := st.make(); err != nil {
 		return nil, errors.Join(fmt.Errorf("states: %w", err), st.release())
 	}
@@ -140,6 +145,28 @@ func (o *statesOptions) check(capacity int) error {
 		return inputError{fmt.Errorf("states: got growth to %d rows, want at least the capacity %d", o.most, capacity)}
 	case o.window < 0 || o.window >= capacity:
 		return inputError{fmt.Errorf("states: got a window of %d rows, want fewer than the capacity %d", o.window, capacity)}
+	}
+	return nil
+}
+
+// checkSizes refuses sizes of dimensions that no state has.
+func (st *States) checkSizes() error {
+	var open []string
+	for _, k := range st.kept {
+		info := st.session.model.inputs[k.input]
+		if info.Shape == nil {
+			continue
+		}
+		for axis, d := range info.Shape.Dims() {
+			if symbol, ok := d.Symbol(); ok && !(k.buffer() && axis == k.Axis) && !slices.Contains(open, symbol) {
+				open = append(open, symbol)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(st.opts.sizes)) {
+		if !slices.Contains(open, name) {
+			return inputError{fmt.Errorf("states: got a size for dimension %q, want an open dimension of states that is not their capacity: %q", name, open)}
+		}
 	}
 	return nil
 }
@@ -181,6 +208,9 @@ func (st *States) shapeOf(k *kept, capacity int) (*shape.Shape, error) {
 		given, set := st.opts.sizes[symbol]
 		switch {
 		case k.buffer() && axis == k.Axis:
+			if sized && n != capacity {
+				return nil, inputError{fmt.Errorf("input %s: got the capacity %d, want the model's %d", info, capacity, n)}
+			}
 			sizes[axis] = capacity
 		case sized:
 			sizes[axis] = n
@@ -283,6 +313,9 @@ func (st *States) pass(r *running, in Inputs) error {
 			st.operands[g.sizes] = g.sizesTensor
 		}
 	}
+	if err := st.whole(); err != nil {
+		return fmt.Errorf("run: %w", err)
+	}
 	for _, k := range st.kept {
 		st.operands[k.input] = k.t.Reuse()
 	}
@@ -327,11 +360,20 @@ func (st *States) admit(r *running) error {
 		if !rows.IsStatic() {
 			return fmt.Errorf("run: how many rows a run adds to states depends on data: %w", ErrUnsupported)
 		}
-		g.next = g.n + rows.Shape.Size(0)
-		if g.next > st.capacity {
-			return &fullError{g, rows.Shape.Size(0)}
+		n := rows.Shape.Size(0)
+		for _, other := range rows.Shape.Sizes()[2:] {
+			if other != n {
+				return fmt.Errorf("run: states of one length: got %d rows for one, and %d for another or for the queries, want as many: %w", n, other, ErrShape)
+			}
+		}
+		g.next = g.n + n
+		if r.outputs[g.rows].into != nil {
+			return inputError{fmt.Errorf("run: Into(%q): the output is one of the states", st.session.model.outputs[g.rows].Name)}
 		}
 		r.outputs[g.rows].into, r.outputs[g.rows].again = g.rowsTensor, g.rowsTensor != nil
+	}
+	if full := st.full(r.exe); full != nil {
+		return full
 	}
 	for _, k := range st.kept {
 		o := &r.outputs[k.output]

@@ -30,6 +30,7 @@ type rewriter struct {
 // groupKey is what states of one group have in common.
 type groupKey struct {
 	rows    shape.Dim // the dimension of the input along the axis
+	added   shape.Dim // the rows of a run, where rows is not known
 	written bool
 }
 
@@ -39,6 +40,11 @@ type group struct {
 	length *ir.Value // the input
 	rows   *ir.Value // the rows as a list of one size, nil before it is needed
 	dim    shape.Dim
+
+	// What a run adds, as lists of one size: all must be the same in a run.
+	// dims has them as far as they are known.
+	added []*ir.Value
+	dims  []shape.Dim
 }
 
 // rewrite makes the new body.
@@ -49,7 +55,10 @@ func (r *rewriter) rewrite() error {
 			continue
 		}
 		in := r.program.Body.Params[s.Input]
-		key := groupKey{in.Type.Shape.Dim(s.Axis), s.Kind == Written}
+		key := groupKey{rows: in.Type.Shape.Dim(s.Axis), written: s.Kind == Written}
+		if key.rows == shape.Unknown {
+			key.added = r.addedTo(s)
+		}
 		at, ok := r.byKey[key]
 		if !ok {
 			at = len(r.groups)
@@ -84,8 +93,31 @@ func (r *rewriter) rewrite() error {
 			return fmt.Errorf("state %s is returned as it came", v)
 		}
 	}
+	for _, g := range r.groups {
+		r.sayRows(g)
+	}
 	r.program.Body.Calls = slices.Concat(r.first, r.calls)
 	return r.err
+}
+
+// addedTo is the dimension of the rows that are added to a state.
+func (r *rewriter) addedTo(s *State) shape.Dim {
+	out := r.program.Body.Results[s.Output]
+	from, axis := out.Def.Args[1].Value, s.Axis
+	if out.Def.Op.Name == "attention" {
+		if from = out.Def.Args[out.Index].Value; from.Type.Shape != nil && from.Type.Shape.Rank() == 3 {
+			axis = 1
+		}
+	}
+	return dimOf(from, axis)
+}
+
+// dimOf is a dimension of a value, as far as it is known.
+func dimOf(v *ir.Value, axis int) shape.Dim {
+	if v.Type.Shape == nil || axis >= v.Type.Shape.Rank() {
+		return shape.Unknown
+	}
+	return v.Type.Shape.Dim(axis)
 }
 
 // newGroup makes the inputs of a group.
@@ -115,7 +147,7 @@ func (r *rewriter) rowsOf(g *group) *ir.Value {
 	if g.rows == nil {
 		var carrier *ir.Value
 		carrier, g.Sizes = r.param("states.sizes", dtype.U8, g.dim, shape.N(0))
-		g.rows = r.emit(&r.first, "states.rows", "shape", span(0), carrier)
+		g.rows = r.emit(&r.first, "states.sizes.rows", "shape", span(0), carrier)
 	}
 	return g.rows
 }
@@ -154,19 +186,20 @@ func (r *rewriter) past(v *ir.Value) *ir.Value {
 // result of the call becomes the rows of the buffer that there are then.
 func (r *rewriter) join(c *ir.Call, i int) {
 	out := c.Results[0]
-	next := r.appended(i, c.Args[1].Value)
+	next := r.appended(i, c.Args[1].Value, r.addedTo(&r.states[i]))
 	r.program.Body.Results[r.states[i].Output] = next
 	r.view(i, out, next, c.Args[1].Value)
 }
 
-// appended writes rows into the buffer of state i, and returns it.
-func (r *rewriter) appended(i int, rows *ir.Value) *ir.Value {
+// appended writes rows, of which n are added, into the buffer of state i, and
+// returns it.
+func (r *rewriter) appended(i int, rows *ir.Value, n shape.Dim) *ir.Value {
 	s := &r.states[i]
 	g, buffer := r.groups[s.Group], r.program.Body.Params[s.Input]
 	r.setCapacity(buffer, s.Axis)
 	out := r.program.Body.Results[s.Output]
 	at := r.emit(&r.calls, buffer.Name+".at", "expand", nil, g.length, r.emit(&r.calls, buffer.Name+".batch", "shape", span(0), buffer))
-	r.addRows(g, rows, s.Axis)
+	r.addRows(g, rows, s.Axis, n)
 	return r.emit(&r.calls, out.Name+".buffer", "tensor_scatter", op.Attrs{{Name: "axis", Value: int64(s.Axis)}}, buffer, rows, at)
 }
 
@@ -191,13 +224,20 @@ func (r *rewriter) setCapacity(buffer *ir.Value, axis int) {
 	buffer.Type.Shape = s
 }
 
-// addRows makes the output of the group that says how many rows a run adds.
-func (r *rewriter) addRows(g *group, rows *ir.Value, axis int) {
-	if g.Rows >= 0 {
+// addRows notes that a run adds as many rows to a group as a value has along
+// the axis, which is n as far as it is known.
+func (r *rewriter) addRows(g *group, rows *ir.Value, axis int, n shape.Dim) {
+	if n != shape.Unknown && slices.Contains(g.dims, n) {
 		return
 	}
-	n := r.emit(&r.calls, "states.added", "shape", span(axis), rows)
-	list := r.emit(&r.calls, "states.added.list", "concat", op.Attrs{{Name: "axis", Value: int64(0)}}, n, r.ints(&r.calls, 0))
+	g.dims = append(g.dims, n)
+	g.added = append(g.added, r.emit(&r.calls, "states.added", "shape", span(axis), rows))
+}
+
+// sayRows makes the output of the group that says how many rows a run adds.
+func (r *rewriter) sayRows(g *group) {
+	sizes := slices.Insert(slices.Clone(g.added), 1, r.ints(&r.calls, 0))
+	list := r.emit(&r.calls, "states.added.list", "concat", op.Attrs{{Name: "axis", Value: int64(0)}}, sizes...)
 	v := r.emit(&r.calls, "states.rows", "constant_of_shape", op.Attrs{{Name: "dtype", Value: dtype.U8}}, list)
 	g.Rows = len(r.program.Body.Results)
 	r.program.Body.Results = append(r.program.Body.Results, v)
@@ -208,17 +248,23 @@ func (r *rewriter) addRows(g *group, rows *ir.Value, axis int) {
 func (r *rewriter) attend(c *ir.Call, list []int) {
 	packed := c.Args[0].Value.Type.Shape.Rank() == 3
 	args := []*ir.Value{r.heads(c.Args[0].Value, packed, c.Attrs.Int("q_num_heads", 0)), nil, nil, c.Args[3].Value, nil, nil, nil}
+	var fresh *ir.Value // keys or values of the run
 	for _, i := range list {
 		result := r.program.Body.Results[r.states[i].Output].Index // 1 for keys, 2 for values: also the operand
 		out, rows := c.Results[result], r.heads(c.Args[result].Value, packed, c.Attrs.Int("kv_num_heads", 0))
-		args[result] = r.appended(i, rows)
+		fresh = rows
+		args[result] = r.appended(i, rows, r.addedTo(&r.states[i]))
 		r.program.Body.Results[r.states[i].Output] = args[result]
 		r.view(i, out, args[result], rows)
 	}
 	g := r.groups[r.states[list[0]].Group]
-	queries := r.emit(&r.calls, c.Results[0].Name+".queries", "shape", span(2), args[0])
+	if looksAtPlaces(c) { // which are counted from the last key
+		q := c.Args[0].Value
+		r.addRows(g, args[0], 2, dimOf(q, q.Type.Shape.Rank()-2))
+	}
+	added := r.emit(&r.calls, c.Results[0].Name+".added", "shape", span(2), fresh)
 	batch := r.emit(&r.calls, c.Results[0].Name+".batch", "shape", span(0), args[0])
-	args[6] = r.emit(&r.calls, c.Results[0].Name+".keys", "expand", nil, r.emit(&r.calls, c.Results[0].Name+".length", "add", nil, g.length, queries), batch)
+	args[6] = r.emit(&r.calls, c.Results[0].Name+".keys", "expand", nil, r.emit(&r.calls, c.Results[0].Name+".length", "add", nil, g.length, added), batch)
 	if !packed {
 		r.define(c.Results[0], "attention", c.Attrs, args...)
 		return
@@ -226,6 +272,11 @@ func (r *rewriter) attend(c *ir.Call, list []int) {
 	y := r.emit(&r.calls, c.Results[0].Name+".heads", "attention", c.Attrs, args...)
 	y = r.emit(&r.calls, c.Results[0].Name+".rows", "transpose", op.Attrs{{Name: "perm", Value: []int64{0, 2, 1, 3}}}, y)
 	r.define(c.Results[0], "reshape", nil, y, r.ints(&r.calls, 0, 0, -1))
+}
+
+// looksAtPlaces reports whether the keys that a query sees depend on its place.
+func looksAtPlaces(c *ir.Call) bool {
+	return c.Attrs.Int("is_causal", 0) != 0 || c.Attrs.Int("left_window_size", -1) >= 0 || c.Attrs.Int("right_window_size", -1) >= 0
 }
 
 // heads makes [batch, heads, length, size] of [batch, length, heads * size].
@@ -243,7 +294,7 @@ func (r *rewriter) write(c *ir.Call, i int) {
 	s := &r.states[i]
 	c.Args[0].Value = r.program.Body.Params[s.Input]
 	r.calls = append(r.calls, c)
-	r.addRows(r.groups[s.Group], c.Args[1].Value, s.Axis)
+	r.addRows(r.groups[s.Group], c.Args[1].Value, s.Axis, r.addedTo(s))
 }
 
 // span are the attributes of a call of shape that returns one size.

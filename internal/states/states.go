@@ -34,7 +34,7 @@ type State struct {
 type Group struct {
 	Length int // the input i64[1] that has the number of rows; -1 where operands of the program say it
 	Sizes  int // the input u8[rows,0] that has it as a size; -1 where the program reads no sizes of the past
-	Rows   int // the output u8[n,0]: n is how many rows a run adds
+	Rows   int // the output u8[n,0,...]: n is how many rows a run adds, and all sizes but the 0 must be n
 }
 
 // Result is what Rewrite did. States are in the order of the pairs. Inputs and
@@ -82,7 +82,7 @@ func (r *rewriter) classify(i int) {
 		case c.Op.Name == "attention" && (out.Index == 1 || out.Index == 2) && len(c.Args) > 5 && c.Args[out.Index+3].Value == in:
 			r.append(i, c, 2)
 			return
-		case c.Op.Name == "tensor_scatter" && bufferOf(c) == in:
+		case c.Op.Name == "tensor_scatter" && bufferOf(c) == in && axis > 0 && !isRing(c):
 			s.Kind, s.Axis = Written, axis
 			r.at[c] = append(r.at[c], i)
 			return
@@ -130,13 +130,26 @@ func (r *rewriter) pairAttention() {
 }
 
 // bufferOf returns the value into which a call of tensor_scatter writes: its
-// operand, or what the operand appends nothing to if the buffer has room.
+// operand, or what the operand appends nothing to if the buffer has room, which
+// are some of the rows that are written.
 func bufferOf(c *ir.Call) *ir.Value {
 	v := c.Args[0].Value
-	if d := v.Def; d != nil && d.Op.Name == "concat" && len(d.Args) == 2 {
-		return d.Args[0].Value
+	d := v.Def
+	if d == nil || d.Op.Name != "concat" || len(d.Args) != 2 || v.Type.Shape == nil {
+		return v
 	}
-	return v
+	rank := v.Type.Shape.Rank()
+	if more := d.Args[1].Value.Def; more == nil || more.Op.Name != "slice" || more.Args[0].Value != c.Args[1].Value || axisOf(d, rank) != axisOf(c, rank) {
+		return v
+	}
+	return d.Args[0].Value
+}
+
+// isRing reports whether a call of tensor_scatter writes over the oldest rows:
+// its buffer has one capacity, and is never full.
+func isRing(c *ir.Call) bool {
+	mode, _ := c.Attrs.Get("mode").(string)
+	return mode == "circular"
 }
 
 // axisOf returns the attribute axis of a call, counted from the front, for a

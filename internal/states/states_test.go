@@ -39,7 +39,7 @@ func Example() {
 	// %states.length i64[1]
 	// %states.sizes u8[m,0]
 	// %present.buffer = tensor_scatter(%past, %x, %past.at) {axis = 1}
-	// %present = slice(%present.buffer, %states.number.1, %present.end, %states.number.2)
+	// %present = slice(%present.buffer, %states.number, %present.end, %states.number.1)
 }
 
 // A rewritten program keeps the invariants of programs, whatever reads the
