@@ -83,6 +83,18 @@ func TestRowsOfEachState(t *testing.T) {
 	}
 }
 
+// TestRunWithoutRows adds none.
+func TestRunWithoutRows(t *testing.T) {
+	memorytest.Check(t)
+	none := modeltest.Of(t, []float32{}, 1, 2, 0, 4)
+	b := newBothWays(t, packed, 8, tenure.Inputs{"past_k": none, "past_v": none})
+	for i, n := range []int{0, 2, 0, 1} {
+		if err := b.run(t, tenure.Inputs{"x": drawn(t, uint64(i), 1, n, 8)}); err != nil {
+			t.Errorf("%d rows behind %d: %v", n, b.st.Len(), err)
+		}
+	}
+}
+
 // TestQueriesOfAnotherNumber has other queries than keys.
 func TestQueriesOfAnotherNumber(t *testing.T) {
 	memorytest.Check(t)
@@ -189,6 +201,22 @@ func TestWindowOfTwoLengths(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantNear(t, got, modeltest.Values(t, first["y"]), 1e-6)
+}
+
+// TestGrowthIsRefused leaves states as they were where the session has bounds.
+func TestGrowthIsRefused(t *testing.T) {
+	memorytest.Check(t)
+	s := modeltest.Session(t, modelOf(t, attending, tenure.WithStates()), tenure.WithSizes("batch", 1), tenure.WithUpTo("tokens", 4), tenure.WithSizes("capacity", 4))
+	st := statesOf(t, s, 4, tenure.WithGrowth(8))
+	x := drawn(t, 1, 1, 2, 3, 4)
+	want := runStates(t, st, x)
+	if _, err := st.Run(context.Background(), tenure.Inputs{"x": x}); !errors.Is(err, tenure.ErrShape) || !strings.Contains(err.Error(), "growing from 4 to 8 rows") || st.Len() != 3 || st.Cap() != 4 {
+		t.Fatalf("got room for %d, error %v, want 4 and ErrShape", st.Cap(), err)
+	}
+	if err := st.Truncate(0); err != nil {
+		t.Fatal(err)
+	}
+	wantNear(t, runStates(t, st, x), want, 0)
 }
 
 // TestStatesOfNoRun says what may be done after a run that failed late.

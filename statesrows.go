@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenure-go/tenure/internal/exec"
 	"github.com/tenure-go/tenure/memory"
+	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/shape"
 	"github.com/tenure-go/tenure/tensor"
 )
@@ -266,13 +267,13 @@ func (k *kept) used(groups []*stateGroup) int {
 
 // full returns the group without room for the rows of a run, nil for none: one
 // that can get no room, if there is one, before anything is dropped.
-func (st *States) full(exe *exec.Executable) (full *fullError) {
+func (st *States) full(exe *exec.Executable, types []op.Type) (full *fullError) {
 	for _, g := range st.groups {
 		rows := exe.ResultType(g.rows)
 		if !rows.IsStatic() || g.n+rows.Shape.Size(0) <= st.capacity {
 			continue
 		}
-		if full = (&fullError{g, rows.Shape.Size(0)}); !st.canMakeRoom(full) {
+		if full = (&fullError{g, rows.Shape.Size(0), slices.Clone(types)}); !st.canMakeRoom(full) {
 			break
 		}
 	}
@@ -286,7 +287,7 @@ func (st *States) makeRoom(full *fullError) error {
 	switch {
 	case !st.canMakeRoom(full):
 	case need <= st.opts.most:
-		return st.grow(min(st.opts.most, max(need, 2*st.capacity)))
+		return st.grow(min(st.opts.most, max(need, 2*st.capacity)), full.types)
 	default:
 		return st.slide(g, min(st.opts.window, g.n))
 	}
@@ -313,27 +314,24 @@ func (st *States) slide(g *stateGroup, keep int) error {
 	return nil
 }
 
-// grow makes buffers of another capacity, by one copy of their rows.
-func (st *States) grow(capacity int) error {
+// grow makes buffers of another capacity, by one copy of their rows, for a run
+// with inputs of the types.
+func (st *States) grow(capacity int, types []op.Type) error {
+	shapes, err := st.grown(capacity, types)
 	fresh := make([]*tensor.Tensor, len(st.kept))
-	shapes := make([]*shape.Shape, len(st.kept))
 	for i, k := range st.kept {
-		if !k.buffer() {
+		if shapes[i] == nil || err != nil {
 			continue
 		}
-		var err error
-		if shapes[i], err = st.shapeOf(k, capacity); err == nil {
-			fresh[i], err = tensor.New(k.t.DType(), shapes[i])
-		}
-		if err == nil {
+		if fresh[i], err = tensor.New(k.t.DType(), shapes[i]); err == nil {
 			err = copyRows(fresh[i], 0, k.t, 0, k.used(st.groups), k.Axis)
 		}
-		if err != nil {
-			for _, t := range fresh {
-				releaseOurs(t)
-			}
-			return fmt.Errorf("run: states: growing from %d to %d rows: %w", st.capacity, capacity, err)
+	}
+	if err != nil {
+		for _, t := range fresh {
+			releaseOurs(t)
 		}
+		return fmt.Errorf("run: states: growing from %d to %d rows: %w", st.capacity, capacity, err)
 	}
 	for i, k := range st.kept {
 		if fresh[i] != nil {
@@ -343,6 +341,27 @@ func (st *States) grow(capacity int) error {
 	}
 	st.capacity = capacity
 	return nil
+}
+
+// grown returns the shapes of buffers of another capacity, nil for other
+// states, if the session takes them.
+func (st *States) grown(capacity int, types []op.Type) (shapes []*shape.Shape, err error) {
+	shapes = make([]*shape.Shape, len(st.kept))
+	for i, k := range st.kept {
+		if !k.buffer() {
+			continue
+		}
+		if shapes[i], err = st.shapeOf(k, capacity); err != nil {
+			return shapes, err
+		}
+		types[k.input].Shape = shapes[i]
+	}
+	if p := st.session.opts.promise; p != nil {
+		if err := p.sizes.admit(types); err != nil {
+			return shapes, inputError{err}
+		}
+	}
+	return shapes, nil
 }
 
 // copyRows copies n rows along an axis from one tensor to another, or further
@@ -401,7 +420,7 @@ func (st *States) whyFull(ctx context.Context, r *running, err error) error {
 		if bad != nil {
 			continue
 		}
-		if full := st.full(exe); full != nil {
+		if full := st.full(exe, r.types); full != nil {
 			return full
 		}
 		break

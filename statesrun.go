@@ -10,6 +10,7 @@ import (
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/exec"
+	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/shape"
 	"github.com/tenure-go/tenure/tensor"
 )
@@ -259,7 +260,8 @@ func (st *States) Run(ctx context.Context, in Inputs, opts ...RunOption) (Output
 // fullError is the error of a run that adds more rows than there is room for.
 type fullError struct {
 	group *stateGroup
-	rows  int // that the run adds
+	rows  int       // that the run adds
+	types []op.Type // of its inputs
 }
 
 func (e *fullError) Error() string {
@@ -372,7 +374,7 @@ func (st *States) admit(r *running) error {
 		}
 		r.outputs[g.rows].into, r.outputs[g.rows].again = g.rowsTensor, g.rowsTensor != nil
 	}
-	if full := st.full(r.exe); full != nil {
+	if full := st.full(r.exe, r.types); full != nil {
 		return full
 	}
 	for _, k := range st.kept {

@@ -271,7 +271,11 @@ func (r *rewriter) attend(c *ir.Call, list []int) {
 	}
 	y := r.emit(&r.calls, c.Results[0].Name+".heads", "attention", c.Attrs, args...)
 	y = r.emit(&r.calls, c.Results[0].Name+".rows", "transpose", op.Attrs{{Name: "perm", Value: []int64{0, 2, 1, 3}}}, y)
-	r.define(c.Results[0], "reshape", nil, y, r.ints(&r.calls, 0, 0, -1))
+	last := int64(-1)
+	if n, ok := dimOf(c.Results[0], 2).Size(); ok {
+		last = int64(n)
+	}
+	r.define(c.Results[0], "reshape", nil, y, r.ints(&r.calls, 0, 0, last))
 }
 
 // looksAtPlaces reports whether the keys that a query sees depend on its place.
@@ -284,7 +288,11 @@ func (r *rewriter) heads(x *ir.Value, packed bool, n int64) *ir.Value {
 	if !packed {
 		return x
 	}
-	x = r.emit(&r.calls, x.Name+".apart", "reshape", nil, x, r.ints(&r.calls, 0, 0, n, -1))
+	size := int64(-1) // which cannot be told of a run without rows
+	if last, ok := dimOf(x, 2).Size(); ok && n > 0 {
+		size = int64(last) / n
+	}
+	x = r.emit(&r.calls, x.Name+".apart", "reshape", nil, x, r.ints(&r.calls, 0, 0, n, size))
 	return r.emit(&r.calls, x.Name+".heads", "transpose", op.Attrs{{Name: "perm", Value: []int64{0, 2, 1, 3}}}, x)
 }
 
