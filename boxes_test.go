@@ -1,6 +1,7 @@
 package tenure
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -200,4 +201,45 @@ func loadText(t *testing.T, text string) *Model {
 		t.Fatal(err)
 	}
 	return m
+}
+
+// TestBoxesOfJoinedKeys has attention whose heads are cut out of rows that are
+// joined: the passes ask whether a join repeats heads, of a value with fewer
+// axes than repeated heads have.
+func TestBoxesOfJoinedKeys(t *testing.T) {
+	p, err := ir.Parse(`func @a(%x: f32[2,s,8]) {
+		weight @heads: i64[4]
+		%z = neg(%x)
+		%xz = concat(%x, %z) {axis = 1}
+		%zx = concat(%z, %x) {axis = 1}
+		%q = reshape(%x, @heads)
+		%k = reshape(%xz, @heads)
+		%v = reshape(%zx, @heads)
+		%a = transpose(%q) {perm = [0, 2, 1, 3]}
+		%b = transpose(%k) {perm = [0, 2, 3, 1]}
+		%c = transpose(%v) {perm = [0, 2, 1, 3]}
+		%scores = matmul(%a, %b)
+		%p = softmax(%scores)
+		%y = matmul(%p, %c)
+		return %y
+	}`, op.Builtin())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var heads []byte
+	for _, n := range []int64{0, -1, 2, 4} {
+		heads = binary.LittleEndian.AppendUint64(heads, uint64(n))
+	}
+	m, err := LoadProgram(p, ir.WeightMap{"heads": heads})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	s, err := m.NewSession(WithUpTo("s", 5000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -346,8 +346,11 @@ func (m *attentionFinder) repeated(a *attentionParts, s *source) *ir.Value {
 		return nil
 	}
 	many := merged.Args[0].Value
+	if rank(many) != len(s.perm)+1 {
+		return nil // asked of no axis that there is not
+	}
 	one := m.copies(a, many, axis+1)
-	if one == nil || rank(many) != len(s.perm)+1 || !m.dropsAxis(many, s.value, axis+1, axis) {
+	if one == nil || !m.dropsAxis(many, s.value, axis+1, axis) {
 		return nil
 	}
 	if m.ctx.size(many, axis)*m.ctx.size(many, axis+1) != m.ctx.size(s.value, axis) {
