@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 
 	"github.com/tenure-go/tenure"
 	"github.com/tenure-go/tenure/dtype"
@@ -29,7 +30,7 @@ func newDecoder(m *tenure.Model, capacity int) (d *decoder, err error) {
 			d.logits = info.Name
 		}
 	}
-	ours := map[string]bool{"states.length": true, "states.sizes": true}
+	ours := map[string]bool{}
 	for _, s := range m.States() {
 		ours[s.Input] = true
 		if s.Output == d.logits {
@@ -37,7 +38,7 @@ func newDecoder(m *tenure.Model, capacity int) (d *decoder, err error) {
 		}
 	}
 	for _, info := range m.Inputs() {
-		if ours[info.Name] {
+		if ours[info.Name] || strings.HasPrefix(info.Name, "states.") {
 			continue
 		}
 		switch info.Name {

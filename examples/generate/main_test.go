@@ -12,8 +12,10 @@ import (
 	"testing"
 
 	"github.com/tenure-go/tenure"
+	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/memory/memorytest"
+	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/tensor"
 )
 
@@ -289,5 +291,42 @@ func TestOtherInputs(t *testing.T) {
 	defer m.Close()
 	if _, err := newDecoder(m, 8); err == nil || !strings.Contains(err.Error(), "got input token") {
 		t.Errorf("got error %v, want one that names the input", err)
+	}
+}
+
+// TestTwoLengths writes with a model whose states have two lengths.
+func TestTwoLengths(t *testing.T) {
+	memorytest.Check(t)
+	p, err := ir.Parse(`func @f(%input_ids: i64[1,n], %past_0: f32[1,?,1], %past_1: f32[1,?,1]) {
+		%x = cast(%input_ids) {to = f32}
+		%last = constant() {dtype = i64, dims = [1], ints = [2]}
+		%rows = unsqueeze(%x, %last)
+		%row = reduce_max(%rows) {keepdims = 1}
+		%present_0 = concat(%past_0, %rows) {axis = 1}
+		%present_1 = concat(%past_1, %row) {axis = 1}
+		%sum = reduce_sum(%present_1) {keepdims = 1}
+		%logits = add(%rows, %sum)
+		return %logits, %present_0, %present_1 }`, op.Builtin())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := tenure.LoadProgram(p, nil, tenure.WithStates())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	d, err := newDecoder(m, 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.close()
+	var got []float32
+	for _, err := range d.generate(t.Context(), []int64{1, 2}, 3, func(logits []float32) int64 { got = append(got, logits[0]); return 3 }) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []float32{4, 8, 11}; !slices.Equal(got, want) {
+		t.Errorf("got logits %v, want %v", got, want)
 	}
 }
