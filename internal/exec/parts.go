@@ -31,9 +31,8 @@ type joiner struct {
 	reasons map[[2]int]string        // by call and operand, or ^result: why it is copied
 
 	// Of the join that is tried.
-	before     []moved
-	ins, outs  []*shape.Layout
-	start, own []int
+	before    []moved
+	ins, outs []*shape.Layout
 }
 
 // moved is where a value was before a join.

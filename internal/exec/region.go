@@ -39,15 +39,6 @@ func (r *region) setTo(p place) {
 	}
 }
 
-// extent returns the bytes from the first one to the last one of the region.
-func (r *region) extent() int64 {
-	n := int64(1)
-	for _, a := range r.axes {
-		n += (a.n - 1) * a.step
-	}
-	return n
-}
-
 // elem returns the bytes of an element of a place with a layout.
 func (p place) elem() int64 { return p.size / int64(p.layout.Shape().NumElements()) }
 
