@@ -94,7 +94,7 @@ func TestDeletersInC(t *testing.T) {
 			}
 			del()
 			if dead {
-				memory.Reclaim()
+				settled(before)
 			} else {
 				if !x.IsExclusive() {
 					t.Errorf("%s: the tensor is not exclusive after the deleter: %v", name, x.WhyNotWritable())
@@ -152,8 +152,7 @@ func TestThreadsOfTheSystem(t *testing.T) {
 			purego.SyscallN(join, id, 0)
 		}
 	}
-	memory.Reclaim()
-	if got := memory.Stats().Total.Current; got != before {
+	if got := settled(before); got != before {
 		t.Errorf("after all threads: got %d bytes left, want none", got-before)
 	}
 }
@@ -242,19 +241,25 @@ func TestMillionDeletes(t *testing.T) {
 	close(stop)
 	pressure.Wait()
 	list.Release()
-	// The timer may have taken the last handles, and not freed them yet.
-	for range 10_000 {
-		if memory.Reclaim(); memory.Stats().Total.Current == before {
-			break
-		}
-		time.Sleep(time.Millisecond)
-	}
-	if got := memory.Stats().Total.Current; got != before {
+	if got := settled(before); got != before {
 		t.Errorf("after %d deletes: got %d bytes left, want none", rounds*tensors*each, got-before)
 	}
 	if got := dlpack.DeletedTwice(); got != twice {
 		t.Errorf("got %d deletions too many, want none", got-twice)
 	}
+}
+
+// settled reclaims until as many bytes are held as before, and returns how many
+// there are: the timer may have taken ended handles, and not freed them yet.
+func settled(before int64) int64 {
+	for range 10_000 {
+		memory.Reclaim()
+		if memory.Stats().Total.Current == before {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return memory.Stats().Total.Current
 }
 
 var sink []byte

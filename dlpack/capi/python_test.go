@@ -626,8 +626,7 @@ func TestTVMInC(t *testing.T) {
 		t.Errorf("got bytes at %#x back, want %#x", first(y), at)
 	}
 	release(t, y)
-	memory.Reclaim()
-	if got := memory.Stats().Total.Current; got != before {
+	if got := settled(before); got != before {
 		t.Errorf("at the end: got %d bytes left, want none", got-before)
 	}
 }
