@@ -55,6 +55,8 @@ type Options struct {
 	// Then no value of a plan for smaller sizes lies where that of larger ones
 	// has none.
 	Apart bool
+
+	straight *bool // whether no value has strides, where that is decided
 }
 
 // Executable is a compiled program: the numbers of its plan, proved, and where

@@ -53,7 +53,9 @@ func (e *Executable) Instance(ctx context.Context, types ir.Types, table ir.Weig
 // compiled from the start, but for offsets in the arena, and the arena, unless
 // the arena has a capacity for many sizes, at most a twentieth larger.
 func (e *Executable) compareFresh(ctx context.Context) {
-	fresh, err := Compile(ctx, e.Program.With(e.types), e.weights, e.structure.options)
+	o := e.structure.options
+	o.straight = &e.structure.lowering.straight // it was decided for the first sizes
+	fresh, err := Compile(ctx, e.Program.With(e.types), e.weights, o)
 	if err != nil {
 		if ctx.Err() == nil {
 			invariant.Failf("exec: an instance of a program that does not compile: %v", err)

@@ -49,6 +49,9 @@ func newStructure(p *ir.Program, o Options) *structure {
 	if o.Apart {
 		s.lowering.joins = nil
 	}
+	if o.straight != nil {
+		s.lowering.straight = *o.straight
+	}
 	s.weights = make([]*ir.Value, p.NumIDs())
 	for _, v := range p.Weights {
 		s.weights[v.ID] = v
@@ -107,7 +110,7 @@ func (s *structure) compileOnce(ctx context.Context, types ir.Types, table ir.We
 func (s *structure) lowerLeast(types ir.Types, table ir.Weights) (*Executable, error) {
 	e, err := s.lower(types, table)
 	l := s.lowering
-	if err != nil || !slices.ContainsFunc(l.defs, func(v *ir.Value) bool { return l.of(v).layout != nil }) {
+	if err != nil || s.options.straight != nil || !slices.ContainsFunc(l.defs, func(v *ir.Value) bool { return l.of(v).layout != nil }) {
 		return e, err
 	}
 	strided := mostLive(l.problem())
