@@ -63,7 +63,7 @@ func TestLayoutReshape(t *testing.T) {
 			}
 		}
 	})
-	if reshaped == 0 || refused == 0 {
+	if (reshaped == 0 || refused == 0) && !testing.Short() {
 		t.Errorf("got %d layouts reshaped and %d refused, want some of each", reshaped, refused)
 	}
 }
