@@ -218,50 +218,6 @@ func (s *Sig) BoxOf(result int, at []int) (arg int) {
 	return arg
 }
 
-// Pieces returns where the bytes of each operand are in result 0, in a list
-// that it appends to none. It is nil where they are not all of it, in one piece
-// each.
-func (s *Sig) Pieces(none []int) []int {
-	list := s.Parts(none)
-	to := s.Results[0]
-	if list == nil || to.Shape.Rank() == 0 {
-		return nil
-	}
-	at := list[len(none):]
-	rank, size, sum := to.Shape.Rank(), to.DType.Size(), 0
-	for i := range len(at) / rank {
-		part, a := at[i*rank:(i+1)*rank], s.Args[i]
-		if part[0] < 0 || !isPiece(a.Shape.Sizes(), to.Shape.Sizes()) {
-			return nil
-		}
-		start := 0
-		for d, stride := range to.Shape.Strides() {
-			start += part[d] * stride * size
-		}
-		sum += a.Shape.NumElements()
-		at[i] = start // in its own part of the list, or in one that has been read
-	}
-	if sum != to.Shape.NumElements() {
-		return nil
-	}
-	return list[:len(none)+len(s.Args)]
-}
-
-// isPiece reports whether a box of these sizes is contiguous in a value.
-func isPiece(box, in []int) bool {
-	whole := true // all axes behind this one
-	for d := len(box) - 1; d >= 0; d-- {
-		if box[d] == 0 {
-			return true
-		}
-		if !whole && box[d] != 1 {
-			return false
-		}
-		whole = whole && box[d] == in[d]
-	}
-	return true
-}
-
 // alone reports whether one thread computes a result over its operand.
 func (k AliasKind) alone() bool { return k == Permute || k == Narrow }
 

@@ -65,19 +65,17 @@ func TestRandomDynamicPrograms(t *testing.T) {
 // compareRandom draws as many programs as -rapid.checks says, by default the
 // same ones in every run, and returns counts of their features.
 func compareRandom(t *testing.T, programs int, dynamic bool) map[string]int {
-	return forRandom(t, programs, func(t *rapid.T, pool *compute.Pool, seen map[string]int) {
-		before := memory.Stats().Total
+	return forRandom(t, programs, func(t *rapid.T, pool *compute.Pool, seen map[string]int) *ir.Program {
 		d := drawRandom(t, dynamic)
 		d.compare(t, pool, seen)
-		if now := memory.Stats().Total; now.Current != before.Current || now.Buffers != before.Buffers || exec.Leftover() != 0 {
-			t.Fatalf("got %d bytes in %d buffers held and %d holds left over, want %d in %d and none\n%s", now.Current, now.Buffers, exec.Leftover(), before.Current, before.Buffers, d.program)
-		}
+		return d.program
 	})
 }
 
 // forRandom draws as many times as -rapid.checks says, by default the same in
-// every run, and returns the counts.
-func forRandom(t *testing.T, programs int, do func(t *rapid.T, pool *compute.Pool, seen map[string]int)) map[string]int {
+// every run, and returns the counts. do returns the program that it drew, after
+// which as many bytes are held as before.
+func forRandom(t *testing.T, programs int, do func(t *rapid.T, pool *compute.Pool, seen map[string]int) *ir.Program) map[string]int {
 	if invariant.Race {
 		programs /= 10
 	}
@@ -93,7 +91,13 @@ func forRandom(t *testing.T, programs int, do func(t *rapid.T, pool *compute.Poo
 	defer pool.Close()
 	defer memory.SetLimit(memory.SetLimit(memory.Stats().Total.Current + mostHeld))
 	seen := map[string]int{}
-	rapid.Check(t, func(t *rapid.T) { do(t, pool, seen) })
+	rapid.Check(t, func(t *rapid.T) {
+		before := memory.Stats().Total
+		program := do(t, pool, seen)
+		if now := memory.Stats().Total; now.Current != before.Current || now.Buffers != before.Buffers || exec.Leftover() != 0 {
+			t.Fatalf("got %d bytes in %d buffers held and %d holds left over, want %d in %d and none\n%s", now.Current, now.Buffers, exec.Leftover(), before.Current, before.Buffers, program)
+		}
+	})
 	t.Logf("seen: %v", seen)
 	return seen
 }

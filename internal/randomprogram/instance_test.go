@@ -28,8 +28,10 @@ import (
 // changing order in one slot.
 func TestRandomInstances(t *testing.T) {
 	for _, dynamic := range []bool{false, true} {
-		seen := forRandom(t, 150, func(t *rapid.T, pool *compute.Pool, seen map[string]int) {
-			drawRandom(t, dynamic).instances(t, pool, seen)
+		seen := forRandom(t, 150, func(t *rapid.T, pool *compute.Pool, seen map[string]int) *ir.Program {
+			d := drawRandom(t, dynamic)
+			d.instances(t, pool, seen)
+			return d.program
 		})
 		for _, what := range []string{"instance", "structure", "run", "zero", "in place", "if", "loop"} {
 			if seen[what] == 0 && !testing.Short() {
@@ -65,7 +67,9 @@ func (d *randomProgram) instances(t *rapid.T, pool *compute.Pool, seen map[strin
 	defer slot.Release()
 	for range 2 * len(all) {
 		c := all[rapid.IntRange(0, len(all)-1).Draw(t, "run")]
-		want, wantErr := c.run(t, &exec.Slot{}, c.fresh, pool)
+		var own exec.Slot
+		want, wantErr := c.run(t, &own, c.fresh, pool)
+		own.Release()
 		got, gotErr := c.run(t, &slot, c.instance, pool)
 		seen["run"]++
 		if (wantErr == nil) != (gotErr == nil) || wantErr != nil && wantErr.Error() != gotErr.Error() {
