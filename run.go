@@ -223,7 +223,7 @@ func (r *running) end(err error) error {
 			_ = o.t.Release() // no other code knows it; one in an input's bytes ends with the taking
 		}
 	}
-	if !wrote {
+	if !wrote || r.states != nil && r.states.survive(r) {
 		r.taken.Rollback()
 		return err
 	}

@@ -10,9 +10,7 @@ import (
 
 	"github.com/tenure-go/tenure"
 	"github.com/tenure-go/tenure/internal/modeltest"
-	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/memory/memorytest"
-	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/tensor"
 	"github.com/tenure-go/tenure/tensor/safetensors"
 )
@@ -217,54 +215,6 @@ func TestGrowthIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantNear(t, runStates(t, st, x), want, 0)
-}
-
-// TestStatesOfNoRun says what may be done after a run that failed late.
-func TestStatesOfNoRun(t *testing.T) {
-	memorytest.Check(t)
-	var cause error
-	registry, err := op.Builtin().With(modeltest.ScaleOperator(func(*op.Call) error { return cause }))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := ir.Parse(`func @f(%x: f32[1,n,4], %past: f32[1,m,4]) {
-		%present = concat(%past, %x) {axis = 1}
-		%axis = constant() {dtype = i64, dims = [1], ints = [1]}
-		%sum = reduce_sum(%present, %axis)
-		%y = acme.scale(%sum) {factor = 2}
-		return %y, %present }`, registry)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := tenure.LoadProgram(p, nil, tenure.WithOperators(registry), tenure.WithStates())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	st := statesOf(t, modeltest.Session(t, m), 8)
-	x := drawn(t, 1, 1, 2, 4)
-	want := runStates(t, st, x)
-	cause = errors.New("boom")
-	ctx := context.Background()
-	if _, err := st.Run(ctx, tenure.Inputs{"x": x}); !errors.Is(err, tenure.ErrPartlyWritten) {
-		t.Fatalf("got error %v, want ErrPartlyWritten", err)
-	}
-	cause = nil
-	_, running := st.Run(ctx, tenure.Inputs{"x": x})
-	_, forking := st.Fork()
-	for _, err := range []error{running, forking, st.Save(filepath.Join(t.TempDir(), "states"))} {
-		if !errors.Is(err, tenure.ErrPartlyWritten) || !strings.Contains(err.Error(), "Reset begins anew") {
-			t.Errorf("got error %v, want ErrPartlyWritten and what to do", err)
-		}
-	}
-	if err := st.Reset(); err != nil {
-		t.Fatal(err)
-	}
-	wantNear(t, runStates(t, st, x), want, 0)
-	rows := drawn(t, 1, 1, 2)
-	if _, err := st.Run(ctx, tenure.Inputs{"x": x}, tenure.Into("states.rows", rows)); !errors.Is(err, tenure.ErrInput) {
-		t.Errorf("an output of the states elsewhere: got error %v, want ErrInput", err)
-	}
 }
 
 // TestIncompleteStates refuses files without all states, and sizes of no state.

@@ -28,16 +28,6 @@ func (st *States) begin(what string) error {
 	return nil
 }
 
-// whole returns why states have no contents: a run failed after it had written.
-func (st *States) whole() error {
-	for _, k := range st.kept {
-		if k.t == nil || !k.t.Alive() {
-			return fmt.Errorf("state %s has no contents, because a run of the states %w; Reset begins anew, or Set with contents of all states", k.Input, ErrPartlyWritten)
-		}
-	}
-	return nil
-}
-
 // Close releases the states. It does not close the session. A second call
 // returns nil.
 func (st *States) Close() error {
@@ -63,6 +53,7 @@ func (st *States) release() error {
 	}
 	for _, k := range st.kept {
 		drop(&k.t)
+		drop(&k.other)
 	}
 	for _, g := range st.groups {
 		drop(&g.lengthTensor)
@@ -93,14 +84,16 @@ func (st *States) Cap() int {
 }
 
 // Bytes returns the size of all states, in bytes: of buffers, that of their
-// capacity.
+// capacity. Second buffers ([WithRollback]) count.
 func (st *States) Bytes() (n int64) {
 	if st == nil {
 		return 0
 	}
 	for _, k := range st.kept {
-		if k.t != nil {
-			n += int64(k.t.NumBytes())
+		for _, t := range []*tensor.Tensor{k.t, k.other} {
+			if t != nil {
+				n += int64(t.NumBytes())
+			}
 		}
 	}
 	return n
@@ -130,6 +123,9 @@ func (st *States) Copied() ([]CopiedState, error) {
 			continue
 		}
 		why := k.Why
+		if !st.givesUp(k) {
+			why = "its old value is kept until the run has succeeded"
+		}
 		if why == "" {
 			why = st.session.model.whyNotTaken(st.planned, k.input)
 		}

@@ -51,6 +51,7 @@ type kept struct {
 	input, output, group int
 	shape                *shape.Shape // at the beginning
 	t                    *tensor.Tensor
+	other                *tensor.Tensor // that the next value is written into, where the old one is kept until then; nil before
 }
 
 // buffer reports whether the state has a capacity.
@@ -73,6 +74,8 @@ type statesOptions struct {
 	most   int            // the largest capacity, 0 for the first one
 	window int            // rows that are kept when the capacity is used up, 0 for none
 	sizes  map[string]int // of dimensions of states
+
+	rollback bool // the old values of states are kept until a run has succeeded
 }
 
 // WithGrowth makes a [States] double its capacity when it is used up, by one
@@ -237,9 +240,13 @@ func (m *Model) isOfOthers(d shape.Dim) bool {
 
 // Run runs the model with these states and the inputs that are none. It returns
 // the outputs that are none, and the states are then those after the run. Into
-// and Watch are options as in [Session.Run]; so are its errors. A run that is
-// refused or fails before it has written leaves the states as they were; after
-// [ErrPartlyWritten] they are those of no run: Reset, or Load, begins anew.
+// and Watch are options as in [Session.Run]; so are its errors.
+//
+// A run that is refused, that fails, or whose context ends leaves appended
+// states as they were, and any other one into which it has not written yet.
+// Where it has, the error is [ErrPartlyWritten] and names the states that are
+// lost: the States runs again after [States.Set] with their contents, or after
+// [States.Reset]. [WithRollback] keeps them as they were, too.
 func (st *States) Run(ctx context.Context, in Inputs, opts ...RunOption) (Outputs, error) {
 	if err := st.begin("run"); err != nil {
 		return nil, err
@@ -283,7 +290,7 @@ func (st *States) runOnce(ctx context.Context, in Inputs, opts []RunOption) (Out
 	}
 	r.states = st
 	if err := r.run(ctx); err != nil {
-		return nil, st.whyFull(ctx, r, err)
+		return nil, st.nameLost(st.whyFull(ctx, r, err))
 	}
 	out := make(Outputs, len(r.outputs))
 	for i := range r.outputs {
@@ -319,7 +326,9 @@ func (st *States) pass(r *running, in Inputs) error {
 		return fmt.Errorf("run: %w", err)
 	}
 	for _, k := range st.kept {
-		st.operands[k.input] = k.t.Reuse()
+		if st.operands[k.input] = k.t; st.givesUp(k) {
+			st.operands[k.input] = k.t.Reuse()
+		}
 	}
 	all := make(Inputs, len(st.operands))
 	for name, o := range in {
@@ -382,7 +391,9 @@ func (st *States) admit(r *running) error {
 		if o.into != nil {
 			return inputError{fmt.Errorf("run: Into(%q): the output is a state", k.Output)}
 		}
-		o.into, o.again = k.t, true
+		if o.into, o.again = k.t, true; !st.givesUp(k) {
+			o.into, o.again = k.other, k.other != nil
+		}
 	}
 	return nil
 }
@@ -398,7 +409,13 @@ func (st *States) take(r *running) {
 		}
 	}
 	for _, k := range st.kept {
-		if o := &r.outputs[k.output]; !o.lent {
+		o := &r.outputs[k.output]
+		if !st.givesUp(k) {
+			if !o.lent {
+				releaseOurs(k.other)
+			}
+			k.t, k.other = o.t, k.t
+		} else if !o.lent {
 			k.t = o.t // the old one was given up
 		}
 	}

@@ -17,6 +17,7 @@ type claim struct {
 	held   bool
 	locked bool
 	kept   *Tensor // the result that takes over the bytes: t itself if it stays
+	spared bool    // a failure leaves the tensor alive
 }
 
 // acquire takes the lock for an exclusive tensor that is given up, and a use
@@ -97,9 +98,14 @@ func (c *claim) commit(op *Operation) {
 	c.end()
 }
 
-// fail ends the claim and the result, and the tensor if it was given up.
+// fail ends the claim and the result, and the tensor if it was given up and not
+// spared.
 func (c *claim) fail(op *Operation) {
 	c.drop()
+	if c.spared {
+		c.end()
+		return
+	}
 	c.commit(op)
 }
 

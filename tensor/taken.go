@@ -267,6 +267,11 @@ func (k *Taken) Share(i, offset int, dt dtype.DType, l *shape.Layout) (*Tensor, 
 // in row-major order. dst is at least as long.
 func (k *Taken) Gather(i int, dst []byte) { gather(dst, k.claims[i].t) }
 
+// Spare makes operand i, which was given up, stay alive if the operation fails,
+// with the contents that it then has, for a caller that knows which of them the
+// operation cannot have changed. Commit is as if Spare had not been called.
+func (k *Taken) Spare(i int) { k.claims[i].spared = true }
+
 // Commit ends the operation successfully: operands that were given up are dead,
 // and a later use of them is ErrDonated with the operation's name.
 func (k *Taken) Commit() {
@@ -300,8 +305,8 @@ func (k *Taken) Rollback() {
 }
 
 // Fail ends an operation that failed after its first write into an operand:
-// operands that were given up are dead, their bytes are freed, and the error is
-// ErrPartlyWritten, with the failed step and the cause.
+// operands that were given up and not spared are dead, their bytes are freed,
+// and the error is ErrPartlyWritten, with the failed step and the cause.
 func (k *Taken) Fail(step string, cause error) error {
 	if k.taken {
 		for i := range k.claims {

@@ -18,6 +18,7 @@ type rewriter struct {
 	byKey    map[groupKey]int
 	at       map[*ir.Call][]int // the states to which a call appends
 	buffers  map[*ir.Value]int  // the Appended states, by their input
+	next     map[int]*ir.Value  // the buffer of a state with the rows of the run, once they are written
 	uses     map[*ir.Value]int
 	names    map[string]bool
 	capacity string // the name of the dimension of buffers
@@ -76,8 +77,8 @@ func (r *rewriter) rewrite() error {
 		r.node = c.Node
 		switch {
 		case !ours:
-			r.calls = append(r.calls, c)
 			r.readPast(c, -1)
+			r.calls = append(r.calls, c)
 		case c.Op.Name == "concat":
 			r.readPast(c, 0)
 			r.join(c, list[0])
@@ -171,15 +172,20 @@ func (r *rewriter) readPast(c *ir.Call, but ...int) {
 }
 
 // past returns the rows that a state has before the run, for the input of an
-// Appended state; any other value is itself.
+// Appended state; any other value is itself. Where the run's rows are already
+// written, the buffer with them is read: then no call reads the input behind
+// the one that writes, which can do so in place.
 func (r *rewriter) past(v *ir.Value) *ir.Value {
 	i, ok := r.buffers[v]
 	if !ok || v == nil {
 		return v
 	}
 	s := &r.states[i]
-	end := r.rowsOf(r.groups[s.Group])
-	return r.emit(&r.first, v.Name+".past", "slice", nil, v, r.ints(&r.first, 0), end, r.ints(&r.first, int64(s.Axis)))
+	end, to := r.rowsOf(r.groups[s.Group]), &r.first
+	if next := r.next[i]; next != nil {
+		v, to = next, &r.calls
+	}
+	return r.emit(to, r.program.Body.Params[s.Input].Name+".past", "slice", nil, v, r.ints(to, 0), end, r.ints(to, int64(s.Axis)))
 }
 
 // join writes the rows that a call of concat appends into the buffer. The
@@ -200,7 +206,8 @@ func (r *rewriter) appended(i int, rows *ir.Value, n shape.Dim) *ir.Value {
 	out := r.program.Body.Results[s.Output]
 	at := r.emit(&r.calls, buffer.Name+".at", "expand", nil, g.length, r.emit(&r.calls, buffer.Name+".batch", "shape", span(0), buffer))
 	r.addRows(g, rows, s.Axis, n)
-	return r.emit(&r.calls, out.Name+".buffer", "tensor_scatter", op.Attrs{{Name: "axis", Value: int64(s.Axis)}}, buffer, rows, at)
+	r.next[i] = r.emit(&r.calls, out.Name+".buffer", "tensor_scatter", op.Attrs{{Name: "axis", Value: int64(s.Axis)}}, buffer, rows, at)
+	return r.next[i]
 }
 
 // view makes out the rows of the buffer that there are after the run, if a call

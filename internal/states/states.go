@@ -48,7 +48,7 @@ type Result struct {
 // that of [ir.Infer]. An error leaves the program unusable.
 func Rewrite(p *ir.Program, pairs []Pair, known func(*ir.Value) ([]byte, bool)) (*Result, error) {
 	r := &rewriter{program: p, names: namesOf(p), uses: usesOf(p), capacity: freeSymbol(p), at: map[*ir.Call][]int{}, buffers: map[*ir.Value]int{},
-		byKey: map[groupKey]int{}}
+		byKey: map[groupKey]int{}, next: map[int]*ir.Value{}}
 	for _, pair := range pairs {
 		r.states = append(r.states, State{Pair: pair, Axis: -1, Group: -1})
 	}
