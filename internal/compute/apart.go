@@ -86,9 +86,12 @@ var (
 	_ = registerApart(leading(first(1), 0, 1), "grid_sample")
 	_ = registerApart(leading(first(1), 0, 2, 4), "deform_conv")
 	_ = registerApart(leading(first(1), 0, 1, 2, 3, 4, 5), "linear_attention")
+	_ = registerApart(leading(first(1), 0), "affine_grid", "col2im", "couple_pairs")
+	_ = registerApart(leading(first(1), 1), "max_roi_pool")
+	_ = registerApart(leading(first(1), 1, 2), "roi_align")
 	_ = registerApart(leading(first(2), 0), "average_pool", "global_average_pool", "global_max_pool")
 	_ = registerApart(leading(valuesOnly, 0), "max_pool")
-	_ = registerApart(leading(matrices, 0), "trilu")
+	_ = registerApart(leading(matrices, 0), "trilu", "det", "inverse")
 	_ = registerApart(leading(kept, 0),
 		"reduce_sum", "reduce_mean", "reduce_prod", "reduce_max", "reduce_min", "reduce_l1", "reduce_l2", "reduce_sum_square", "reduce_log_sum", "reduce_log_sum_exp")
 	_ = registerApart(scaledApart, "quantize_linear", "dequantize_linear")

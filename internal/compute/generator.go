@@ -6,6 +6,7 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/elementwise"
 	"github.com/tenure-go/tenure/internal/kernel/move"
 	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
 )
 
 var _ = register(map[string]binder{
@@ -156,6 +157,17 @@ func (k *ranged[T]) Tile(t *Task, tile int, _ []byte) {
 	move.Range(out[T](c, 0)[lo:hi], in[T](c, 0)[0], in[T](c, 2)[0], lo)
 }
 
+var _ = registerApart(leading(beforeDepth, 0), "one_hot")
+
+// beforeDepth is beforeAxis for an axis of the result.
+func beforeDepth(s *op.Sig) int {
+	axis := int(s.Int("axis"))
+	if axis < 0 {
+		axis += s.Results[0].Shape.Rank()
+	}
+	return axis
+}
+
 // oneHot puts one of two values at the places that indices name. Indices of
 // another type than i64 are read through scratch, as one tile.
 type oneHot struct {
@@ -260,7 +272,10 @@ func newScan[T kernel.Number](c *op.Call) Kernel {
 	return &scan[T]{spec: move.ScanSpec{Product: c.Def.Name == "cum_prod", Exclusive: c.Int("exclusive") != 0, Reverse: c.Int("reverse") != 0}}
 }
 
-func (k *scan[T]) Refill(*Task) error { return nil }
+func (k *scan[T]) Refill(t *Task) error {
+	k.spec.Reserve(t.Call.In[0].Shape.Rank())
+	return nil
+}
 
 func (k *scan[T]) Start(t *Task) error {
 	sizes := t.Call.In[0].Shape.Sizes()
@@ -271,15 +286,22 @@ func (k *scan[T]) Start(t *Task) error {
 	if axis < 0 || axis >= int64(len(sizes)) {
 		return badAxis(intAt(&t.Call.In[1], 0), len(sizes))
 	}
-	k.spec.Outer, k.spec.Axis, k.spec.Inner = product(sizes[:axis]), sizes[axis], product(sizes[axis+1:])
-	k.outer = groups{k.spec.Outer, max(1, spanElements/max(1, k.spec.Axis*k.spec.Inner))}
+	k.spec.Prepare(sizes, int(axis), stridesOf(&t.Call.Out[0]), stridesOf(&t.Call.In[0]))
+	k.outer = groups{k.spec.Parts(), max(1, spanElements/max(1, k.spec.PartElements()))}
 	t.Tiles = k.outer.tiles()
 	return nil
 }
 
 func (k *scan[T]) Tile(t *Task, tile int, _ []byte) {
 	lo, hi := k.outer.of(tile)
-	for i := lo; i < hi; i++ {
-		move.Scan(&k.spec, i, out[T](t.Call, 0), in[T](t.Call, 0))
-	}
+	move.Scan(&k.spec, lo, hi, out[T](t.Call, 0), in[T](t.Call, 0))
+}
+
+func (k *scan[T]) takesStrides() bool { return true }
+
+var _ = registerWalkers(scansStrides, "cum_sum", "cum_prod")
+
+// scansStrides: 16-bit floats go through conversions.
+func scansStrides(s *op.Sig, in, _ []*shape.Layout) bool {
+	return !isHalf(s.Args[0].DType) && s.Args[0].Shape.Rank() <= kernel.MaxRank && noGaps(in[1:])
 }

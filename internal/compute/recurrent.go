@@ -6,6 +6,7 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/internal/kernel/sequence"
 	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
 )
 
 var _ = register(map[string]binder{
@@ -13,6 +14,19 @@ var _ = register(map[string]binder{
 	"gru":  oneFloatType(recurrentOp(sequence.GRUCell)),
 	"lstm": oneFloatType(recurrentOp(sequence.LSTMCell)),
 })
+
+var _ = registerWalkers(stepsRows, "rnn", "gru", "lstm")
+
+// stepsRows: sequences and states whose rows lie in one piece, at any distance.
+// Sequences of 16-bit floats go through conversions.
+func stepsRows(s *op.Sig, in, out []*shape.Layout) bool {
+	for i, l := range in {
+		if i != 0 && i != 5 && i != 6 && !noGaps([]*shape.Layout{l}) {
+			return false
+		}
+	}
+	return isWideFloat(s.Args[0].DType) && inRows(in) && inRows(out)
+}
 
 // cellFunc returns the function of a cell. The cell itself scales a tanh.
 func cellFunc(f op.Activation) sequence.CellFunc {
@@ -59,9 +73,39 @@ func (k *recurrent[T]) Refill(t *Task) error {
 	if k.BatchFirst {
 		k.Steps, k.Batch = x[1], x[0]
 	}
+	k.X, k.Y = rowSteps(c.In, 0, "sb", "bs", k.BatchFirst), rowSteps(c.Out, 0, "sdb", "bsd", k.BatchFirst)
+	k.H0, k.C0 = rowSteps(c.In, 5, "db", "bd", k.BatchFirst), rowSteps(c.In, 6, "db", "bd", k.BatchFirst)
+	k.H, k.C = rowSteps(c.Out, 1, "db", "bd", k.BatchFirst), rowSteps(c.Out, 2, "db", "bd", k.BatchFirst)
+	k.Prepare()
 	t.Tiles, t.Scratch = k.Tiles(), k.ScratchElements()*c.In[0].DType.Size()
 	return nil
 }
+
+// rowSteps reads how the rows of an operand or a result with gaps lie: zero
+// without any. order has a letter per axis but the last one, for steps,
+// directions and samples.
+func rowSteps(args []op.Arg, i int, order, batchFirst string, isBatchFirst bool) (steps sequence.RowSteps) {
+	if i >= len(args) || !hasGaps(&args[i]) {
+		return steps
+	}
+	if isBatchFirst {
+		order = batchFirst
+	}
+	strides := args[i].Layout.Strides()
+	for axis, letter := range order {
+		switch letter {
+		case 's':
+			steps.Step = strides[axis]
+		case 'd':
+			steps.Dir = strides[axis]
+		default:
+			steps.Sample = strides[axis]
+		}
+	}
+	return steps
+}
+
+func (k *recurrent[T]) takesStrides() bool { return true }
 
 func (k *recurrent[T]) Start(t *Task) error {
 	for i, n := range in[int32](t.Call, 4) {

@@ -7,11 +7,24 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/internal/kernel/sample"
 	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
 )
 
 var _ = register(map[string]binder{"resize": bindResize})
 
 var _ = needValues(map[string][]int{"resize": {1, 2, 3}})
+
+var _ = registerWalkers(resizesRows, "resize")
+
+// resizesRows: maps and results whose rows lie in one piece, at any distance.
+// Other element types go through conversions.
+func resizesRows(s *op.Sig, in, out []*shape.Layout) bool {
+	return isWideFloat(s.Args[0].DType) && noGaps(in[1:]) && inRows(in[:1]) && inRows(out)
+}
+
+// isWideFloat reports whether kernels compute with elements of a type as they
+// are.
+func isWideFloat(dt dtype.DType) bool { return dt == dtype.F32 || dt == dtype.F64 }
 
 func bindResize(c *op.Call) (Kernel, error) {
 	switch dt := c.In[0].DType; {
@@ -78,12 +91,14 @@ func (k *resize[T]) Refill(t *Task) error {
 		}
 		k.taps = append(k.taps, k.mode.Taps(sample.ResizeSpan{In: a.In, Out: a.Out, Scale: a.Scale, Lo: a.Lo, Hi: a.Hi}))
 	}
-	k.spec.Prepare(c.In[0].Shape.Sizes(), c.Out[0].Shape.Sizes(), k.taps)
+	k.spec.Prepare(c.In[0].Shape.Sizes(), c.Out[0].Shape.Sizes(), k.taps, gapStrides(&c.In[0]), gapStrides(&c.Out[0]))
 	if elements(&c.Out[0]) > 0 {
 		t.Tiles, t.Scratch = k.spec.Tiles(), k.spec.ScratchBytes()
 	}
 	return nil
 }
+
+func (k *resize[T]) takesStrides() bool { return true }
 
 func (k *resize[T]) Tile(t *Task, tile int, scratch []byte) {
 	sample.ResizeTile(&k.spec, tile, scratch, out[T](t.Call, 0), in[T](t.Call, 0))

@@ -104,6 +104,15 @@ func stridesOf(a *op.Arg) []int {
 	return a.Shape.Strides()
 }
 
+// gapStrides returns the strides of an operand or a result with gaps, in
+// elements, and nil for one that lies in one piece.
+func gapStrides(a *op.Arg) []int {
+	if !hasGaps(a) {
+		return nil
+	}
+	return a.Layout.Strides()
+}
+
 // appendBroadcast appends to dst the strides under which an operand is walked
 // over the sizes of out, by numpy's rule.
 func appendBroadcast(dst []int, a *op.Arg, out []int) []int {

@@ -9,6 +9,7 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/move"
 	"github.com/tenure-go/tenure/internal/kernel/sample"
 	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
 )
 
 var _ = register(map[string]binder{
@@ -190,10 +191,30 @@ func (k *reversed) Refill(t *Task) error {
 	sizes := c.In[0].Shape.Sizes()
 	time, batch := int(c.Int("time_axis")), int(c.Int("batch_axis"))
 	k.spec = move.Reverse{Time: sizes[time], Batch: sizes[batch], Inner: product(sizes[2:]) * c.In[0].DType.Size(), BatchFirst: batch == 0}
+	k.spec.Dst, k.spec.Src = reverseSteps(&c.Out[0], time, batch), reverseSteps(&c.In[0], time, batch)
+	k.spec.Prepare()
 	k.rows = groupsOf(k.spec.Time*k.spec.Batch, k.spec.Inner)
 	t.Tiles = k.rows.tiles()
 	return nil
 }
+
+// reverseSteps returns the distances of rows with gaps, zero without any.
+func reverseSteps(a *op.Arg, time, batch int) (steps move.RowSteps) {
+	if hasGaps(a) {
+		of, n := a.Layout.Strides(), a.DType.Size()
+		steps = move.RowSteps{Time: of[time] * n, Batch: of[batch] * n}
+	}
+	return steps
+}
+
+var _ = registerWalkers(reversesRows, "reverse_sequence")
+
+// reversesRows: any distance of the elements of a sequence, and of sequences.
+func reversesRows(_ *op.Sig, in, out []*shape.Layout) bool {
+	return noGaps(in[1:]) && (in[0] == nil || isWhole(in[0], 2)) && (out[0] == nil || isWhole(out[0], 2))
+}
+
+func (k *reversed) takesStrides() bool { return true }
 
 func (k *reversed) Start(t *Task) error {
 	for i, n := range in[int64](t.Call, 1) {

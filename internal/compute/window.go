@@ -285,9 +285,28 @@ func (k *convTranspose) Refill(t *Task) (err error) {
 	}
 	k.Batch, k.Group = c.In[0].Shape.Size(0), int(c.Int("group"))
 	k.InChannels, k.OutChannels = c.In[0].Shape.Size(1), c.Out[0].Shape.Size(1)
+	k.InSteps, k.OutSteps = stepsOf(&c.In[0]), stepsOf(&c.Out[0])
 	k.Prepare(t.variant)
 	t.Tiles, t.Scratch = k.Tiles(), k.ScratchBytes()
 	return nil
+}
+
+// stepsOf returns how images with gaps lie, zero for those without.
+func stepsOf(a *op.Arg) conv.Steps {
+	if !hasGaps(a) {
+		return conv.Steps{}
+	}
+	return conv.StepsOf(a.Layout.Strides())
+}
+
+func (k *convTranspose) takesStrides() bool { return true }
+
+var _ = registerWalkers(transposesRows, "conv_transpose")
+
+// transposesRows: images whose rows lie in one piece, at any distance, of the
+// types and numbers of axes that have a fast kernel.
+func transposesRows(s *op.Sig, in, out []*shape.Layout) bool {
+	return s.Args[0].DType == dtype.F32 && s.Args[0].Shape.Rank()-2 <= conv.MaxSpatial && noGaps(in[1:]) && inRows(in[:1]) && inRows(out)
 }
 
 func (k *convTranspose) Tile(t *Task, tile int, scratch []byte) {

@@ -24,10 +24,13 @@ type Transpose struct {
 	InChannels, OutChannels int
 	Axes                    []TransposeAxis
 	Act                     gemm.Activation
+	InSteps, OutSteps       Steps // zero if the elements follow each other
 
 	v         *kernel.Variant // of Prepare
 	axes      [MaxSpatial]TransposeAxis
-	in, out   int // areas
+	in, out   int  // areas ...
+	inWhole   bool // ... and whether a plane lies in one piece
+	outWhole  bool
 	taps      int
 	channels  int // output channels per tile
 	blocks    int // tiles per group
@@ -61,6 +64,10 @@ func (c *Transpose) Prepare(v *kernel.Variant) {
 	for _, a := range c.axes {
 		c.in, c.out, c.taps = c.in*a.In, c.out*a.Out, c.taps*a.Kernel
 	}
+	z, y, x := &c.axes[0], &c.axes[1], &c.axes[2]
+	c.InSteps.orElse(c.InChannels, [MaxSpatial]int{z.In, y.In, x.In})
+	c.OutSteps.orElse(c.OutChannels, [MaxSpatial]int{z.Out, y.Out, x.Out})
+	c.inWhole, c.outWhole = c.InSteps.isWhole([MaxSpatial]int{z.In, y.In, x.In}), c.OutSteps.isWhole([MaxSpatial]int{z.Out, y.Out, x.Out})
 	perGroup := c.OutChannels / c.Group
 	c.depth = c.InChannels / c.Group
 	c.channels = max(1, min(perGroup, transposeRows/max(1, c.taps)))
@@ -91,37 +98,52 @@ func (c *Transpose) Tile(t int, scratch []float32, args *TransposeArgs) {
 	m := block * c.channels
 	channels := min(c.channels, perGroup-m)
 	first := group*perGroup + m
-	out := args.Out[(batch*c.OutChannels+first)*c.out:][:channels*c.out]
+	out := args.Out[batch*c.OutSteps.Batch+first*c.OutSteps.Channel:]
 	for i := range channels {
 		var v float32
 		if args.Bias != nil {
 			v = args.Bias[first+i]
 		}
-		kernel.Repeat(out[i*c.out:(i+1)*c.out], v)
+		c.eachRow(out[i*c.OutSteps.Channel:], func(row []float32) { kernel.Repeat(row, v) })
 	}
-	if c.depth > 0 {
-		c.accumulate(scratch, out, args.In[(batch*c.InChannels+group*c.depth)*c.in:], args.Weights[(group*c.depth*perGroup+m)*c.taps:])
+	if c.depth > 0 && c.in > 0 {
+		c.accumulate(scratch, out, args.In[batch*c.InSteps.Batch+group*c.depth*c.InSteps.Channel:], args.Weights[(group*c.depth*perGroup+m)*c.taps:], channels)
 	}
-	c.Act.Apply(c.v, out)
+	for i := range channels {
+		c.eachRow(out[i*c.OutSteps.Channel:], func(row []float32) { c.Act.Apply(c.v, row) })
+	}
 }
 
-// accumulate adds the products of a whole input with the weights of the
-// channels whose planes are out.
-func (c *Transpose) accumulate(scratch, out, in, weights []float32) {
-	rows := len(out) / c.out * c.taps
-	product := scratch[c.packRows+c.packPanel:]
-	for at := 0; at < c.in; at += transposeCols {
-		n := min(transposeCols, c.in-at)
-		c.multiply(scratch, in[at:], weights, rows, n)
-		for r := range rows {
-			c.spread(out[r/c.taps*c.out:][:c.out], product[r*transposeCols:][:n], r%c.taps, at)
+// eachRow calls f with the rows of a plane of results, or all of a plane that
+// lies in one piece.
+func (c *Transpose) eachRow(plane []float32, f func(row []float32)) {
+	if c.outWhole {
+		f(plane[:c.out])
+		return
+	}
+	for z := range c.axes[0].Out {
+		for y := range c.axes[1].Out {
+			f(plane[z*c.OutSteps.Plane+y*c.OutSteps.Row:][:c.axes[2].Out])
 		}
 	}
 }
 
-// multiply computes the product of rows taps and n input positions, which begin
-// at in.
-func (c *Transpose) multiply(scratch, in, weights []float32, rows, n int) {
+// accumulate adds the products of a whole input with the weights of the
+// channels whose planes are out.
+func (c *Transpose) accumulate(scratch, out, in, weights []float32, channels int) {
+	rows := channels * c.taps
+	product := scratch[c.packRows+c.packPanel:]
+	for at := 0; at < c.in; at += transposeCols {
+		n := min(transposeCols, c.in-at)
+		c.multiply(scratch, in, at, weights, rows, n)
+		for r := range rows {
+			c.spread(out[r/c.taps*c.OutSteps.Channel:], product[r*transposeCols:][:n], r%c.taps, at)
+		}
+	}
+}
+
+// multiply computes the product of rows taps and n input positions from at on.
+func (c *Transpose) multiply(scratch, in []float32, at int, weights []float32, rows, n int) {
 	packed, panels, product := scratch[:c.packRows], scratch[c.packRows:][:c.packPanel], scratch[c.packRows+c.packPanel:]
 	r := gemm.Rect{Ld: transposeCols, Rows: rows, Cols: n}
 	ld := c.OutChannels / c.Group * c.taps
@@ -129,9 +151,31 @@ func (c *Transpose) multiply(scratch, in, weights []float32, rows, n int) {
 		depth := min(gemm.BlockDepth, c.depth-k)
 		gemm.PackColumns(packed, weights[k*ld:], ld, depth, rows)
 		for j := 0; j < n; j += c.v.Gemm.Width {
-			gemm.PackPanel(panels[j*depth:(j+c.v.Gemm.Width)*depth], in[k*c.in+j:], c.in, depth, min(c.v.Gemm.Width, n-j), c.v.Gemm.Width)
+			c.pack(panels[j*depth:(j+c.v.Gemm.Width)*depth], in[k*c.InSteps.Channel:], at+j, depth, min(c.v.Gemm.Width, n-j))
 		}
 		gemm.MultiplyPanels(c.v, &r, depth, packed, depth, panels, product, k > 0)
+	}
+}
+
+// pack packs n input positions from at on of depth channels.
+func (c *Transpose) pack(dst, in []float32, at, depth, n int) {
+	width := c.v.Gemm.Width
+	if c.inWhole {
+		gemm.PackPanel(dst, in[at:], c.InSteps.Channel, depth, n, width)
+		return
+	}
+	row := c.axes[2].In
+	for col := 0; col < n; {
+		x, y, z := (at+col)%row, (at+col)/row%c.axes[1].In, (at+col)/row/c.axes[1].In
+		piece := min(n-col, row-x)
+		from := z*c.InSteps.Plane + y*c.InSteps.Row + x
+		for k := range depth {
+			copy(dst[k*width+col:][:piece], in[k*c.InSteps.Channel+from:])
+		}
+		col += piece
+	}
+	for k := range depth {
+		clear(dst[k*width+n : (k+1)*width])
 	}
 }
 
@@ -148,7 +192,7 @@ func (c *Transpose) spread(out, product []float32, tap, at int) {
 		z := at/ax.In/ay.In*az.Stride + shiftZ
 		n := min(len(product), ax.In-x)
 		if z >= 0 && z < az.Out && y >= 0 && y < ay.Out {
-			row := out[(z*ay.Out+y)*ax.Out:][:ax.Out]
+			row := out[z*c.OutSteps.Plane+y*c.OutSteps.Row:][:ax.Out]
 			to := x*ax.Stride + shiftX
 			for _, v := range product[:n] {
 				if uint(to) < uint(len(row)) {

@@ -22,6 +22,37 @@ type Window struct {
 	taps             int
 }
 
+// Steps says how the elements of [N, C, spatial...] lie: the distances from one
+// sample, channel, plane and row to the next, in elements. The elements of a
+// row follow each other. Planes and rows are those of the form with three
+// spatial axes, of which the missing ones have size 1.
+type Steps struct{ Batch, Channel, Plane, Row int }
+
+// StepsOf returns the steps of strides, one per axis.
+func StepsOf(strides []int) Steps {
+	s := Steps{Batch: strides[0], Channel: strides[1], Plane: 1, Row: 1}
+	switch len(strides) - 2 {
+	case 3:
+		s.Plane, s.Row = strides[2], strides[3]
+	case 2:
+		s.Row = strides[2]
+	}
+	return s
+}
+
+// orElse sets steps that are zero to those of elements that follow each other.
+func (s *Steps) orElse(channels int, sizes [MaxSpatial]int) {
+	if *s == (Steps{}) {
+		area := kernel.Product(sizes[:])
+		*s = Steps{Batch: channels * area, Channel: area, Plane: sizes[1] * sizes[2], Row: sizes[2]}
+	}
+}
+
+// isWhole reports whether each channel lies in one piece.
+func (s *Steps) isWhole(sizes [MaxSpatial]int) bool {
+	return (sizes[1] == 1 || s.Row == sizes[2]) && (sizes[0] == 1 || s.Plane == sizes[1]*sizes[2])
+}
+
 // resolve fills in the defaults, the output size, and the form with exactly
 // three axes, of which the missing ones have size 1.
 func (w *Window) Resolve() {

@@ -1,6 +1,10 @@
 package move
 
-import "github.com/tenure-go/tenure/internal/kernel"
+import (
+	"slices"
+
+	"github.com/tenure-go/tenure/internal/kernel"
+)
 
 // Fill repeats one element over dst.
 func Fill(dst, element []byte) { fillBytes(dst, element) }
@@ -84,43 +88,79 @@ func Trilu(s *TriluSpec, t, elemBytes int, dst, src []byte) {
 	}
 }
 
-// ScanSpec is a running sum or product along one axis of [Outer, Axis, Inner].
+// ScanSpec is a running sum or product along one axis.
 type ScanSpec struct {
-	Outer, Axis, Inner int
-	Product            bool
-	Exclusive          bool // of what comes before only
-	Reverse            bool // from the end
+	Product   bool
+	Exclusive bool // of what comes before only
+	Reverse   bool // from the end
+
+	axis, inner int         // sizes: of the axis, and of what lies in one piece behind it
+	steps       [2]int      // along the axis, of the result and of the operand
+	outer       kernel.Nest // over all other axes
+	loops       [3][]int    // its sizes, and the strides of both
 }
 
-// Tiles returns the number of tiles: one per outer index.
-func (s *ScanSpec) Tiles() int { return s.Outer }
-
-// Scan computes part t. dst may be src exactly.
-func Scan[T kernel.Number](s *ScanSpec, t int, dst, src []T) {
-	size := s.Axis * s.Inner
-	d, x := dst[t*size:(t+1)*size], src[t*size:(t+1)*size]
-	first, step := 0, s.Inner
-	if s.Reverse {
-		first, step = (s.Axis-1)*s.Inner, -s.Inner
+// Reserve makes room for so many axes: Prepare allocates nothing then.
+func (s *ScanSpec) Reserve(axes int) {
+	for i := range s.loops {
+		s.loops[i] = slices.Grow(s.loops[i][:0], axes)
 	}
-	for i := range s.Inner {
+	s.outer.Axes = slices.Grow(s.outer.Axes[:0], axes+1)
+}
+
+// Prepare sets the sizes, of at most [kernel.MaxRank] axes, and the strides of
+// the result and of the operand, in elements.
+func (s *ScanSpec) Prepare(sizes []int, axis int, dst, src []int) {
+	s.axis, s.steps, s.inner = sizes[axis], [2]int{dst[axis], src[axis]}, 1
+	end := len(sizes)
+	for end > axis+1 && (sizes[end-1] == 1 || dst[end-1] == s.inner && src[end-1] == s.inner) {
+		end--
+		s.inner *= sizes[end]
+	}
+	for i, list := range [][]int{sizes, dst, src} {
+		s.loops[i] = append(append(s.loops[i][:0], list[:axis]...), list[axis+1:end]...)
+	}
+	s.outer.Prepare(s.loops[0], s.loops[1], s.loops[2])
+}
+
+// Parts returns the number of independent parts.
+func (s *ScanSpec) Parts() int { return s.outer.Elements() }
+
+// PartElements returns the number of elements of a part.
+func (s *ScanSpec) PartElements() int { return s.axis * s.inner }
+
+// Scan computes parts [lo, hi). dst may be src exactly.
+func Scan[T kernel.Number](s *ScanSpec, lo, hi int, dst, src []T) {
+	for c := s.outer.Cursor(lo, hi); c.Next(); {
+		for i := range c.N {
+			scanPart(s, dst[c.Off[0]+i*c.Step[0]:], src[c.Off[1]+i*c.Step[1]:])
+		}
+	}
+}
+
+func scanPart[T kernel.Number](s *ScanSpec, d, x []T) {
+	first, from, step, stepFrom := 0, 0, s.steps[0], s.steps[1]
+	if s.Reverse {
+		first, from, step, stepFrom = (s.axis-1)*step, (s.axis-1)*stepFrom, -step, -stepFrom
+	}
+	for i := range s.inner {
 		var all T
 		if s.Product {
 			all = 1
 		}
-		at := first + i
-		for range s.Axis {
+		to, at := first+i, from+i
+		for range s.axis {
 			before := all
 			if s.Product {
 				all *= x[at]
 			} else {
 				all += x[at]
 			}
-			d[at] = all
+			d[to] = all
 			if s.Exclusive {
-				d[at] = before
+				d[to] = before
 			}
-			at += step
+			to, at = to+step, at+stepFrom
 		}
 	}
 }

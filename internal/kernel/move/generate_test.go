@@ -114,12 +114,13 @@ func cumSum[T kernel.Number](t *testing.T) {
 	wide := ref.Map(x, func(v T) float64 { return float64(v) })
 	for axis := range shape {
 		for mode := range 8 {
-			spec := move.ScanSpec{Product: mode&4 != 0, Outer: ref.Size(shape[:axis]), Axis: shape[axis], Inner: ref.Size(shape[axis+1:]), Exclusive: mode&1 != 0, Reverse: mode&2 != 0}
+			spec := move.ScanSpec{Product: mode&4 != 0, Exclusive: mode&1 != 0, Reverse: mode&2 != 0}
+			spec.Prepare(shape, axis, kernel.RowMajor(shape), kernel.RowMajor(shape))
 			s := kerneltest.NewSpace(t)
 			src, dst, place := kerneltest.In(s, "src", x), kerneltest.Out[T](s, "dst", 60), kerneltest.InOut(s, "in place", x)
-			kerneltest.Backwards(spec.Tiles(), func(i int) {
-				move.Scan(&spec, i, dst, src)
-				move.Scan(&spec, i, place, place)
+			kerneltest.Backwards(spec.Parts(), func(i int) {
+				move.Scan(&spec, i, i+1, dst, src)
+				move.Scan(&spec, i, i+1, place, place)
 			})
 			s.Check()
 			want := ref.Map(ref.Scan(wide, shape, axis, spec.Product, spec.Exclusive, spec.Reverse), func(v float64) T { return T(v) })

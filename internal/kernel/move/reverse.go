@@ -5,29 +5,48 @@ package move
 type Reverse struct {
 	Time, Batch, Inner int
 	BatchFirst         bool
+
+	// Bytes from one row of the result and of the operand to the next one of
+	// its sequence, and to that of the next sequence; 0 if rows follow each
+	// other.
+	Dst, Src RowSteps
 }
 
-// source returns the row of the operand that becomes a row of the result.
-func (r *Reverse) source(row int, lengths []int64) (from int) {
-	time, batch := row/r.Batch, row%r.Batch
+// RowSteps are distances of rows, in bytes.
+type RowSteps struct{ Time, Batch int }
+
+// Prepare sets the distances that are zero.
+func (r *Reverse) Prepare() {
+	even := RowSteps{Time: r.Batch * r.Inner, Batch: r.Inner}
+	if r.BatchFirst {
+		even = RowSteps{Time: r.Inner, Batch: r.Time * r.Inner}
+	}
+	for _, s := range [...]*RowSteps{&r.Dst, &r.Src} {
+		if *s == (RowSteps{}) {
+			*s = even
+		}
+	}
+}
+
+// source returns which row of the result row is, and the time of the row of the
+// operand that it becomes.
+func (r *Reverse) source(row int, lengths []int64) (time, batch, from int) {
+	time, batch = row/r.Batch, row%r.Batch
 	if r.BatchFirst {
 		batch, time = row/r.Time, row%r.Time
 	}
 	if n := int(lengths[batch]); time < n {
-		time = n - 1 - time
+		return time, batch, n - 1 - time
 	}
-	if r.BatchFirst {
-		return batch*r.Time + time
-	}
-	return time*r.Batch + batch
+	return time, batch, time
 }
 
 // ReverseRows computes rows [lo, hi); lengths has one number per sequence, from
 // 0 to Time.
 func ReverseRows(r *Reverse, lo, hi int, dst, src []byte, lengths []int64) {
 	for row := lo; row < hi; row++ {
-		from := r.source(row, lengths)
-		copy(dst[row*r.Inner:(row+1)*r.Inner], src[from*r.Inner:])
+		time, batch, from := r.source(row, lengths)
+		copy(dst[time*r.Dst.Time+batch*r.Dst.Batch:][:r.Inner], src[from*r.Src.Time+batch*r.Src.Batch:])
 	}
 }
 
@@ -36,8 +55,9 @@ func ReverseRows(r *Reverse, lo, hi int, dst, src []byte, lengths []int64) {
 // overlap are what ReverseRows computes.
 func ReverseInPlace(r *Reverse, lo, hi int, data []byte, lengths []int64) {
 	for row := lo; row < hi; row++ {
-		if other := r.source(row, lengths); other > row {
-			swapBytes(data[row*r.Inner:(row+1)*r.Inner], data[other*r.Inner:(other+1)*r.Inner])
+		if time, batch, other := r.source(row, lengths); other > time {
+			at := batch * r.Dst.Batch
+			swapBytes(data[at+time*r.Dst.Time:][:r.Inner], data[at+other*r.Dst.Time:][:r.Inner])
 		}
 	}
 }

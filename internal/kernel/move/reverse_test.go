@@ -11,6 +11,7 @@ import (
 func TestReverse(t *testing.T) {
 	for _, batchFirst := range []bool{false, true} {
 		r := move.Reverse{Time: 5, Batch: 4, Inner: 3, BatchFirst: batchFirst}
+		r.Prepare()
 		x, lengths := kerneltest.Words[byte](60, 1), []int64{0, 1, 4, 5}
 		s := kerneltest.NewSpace(t)
 		src, counts, dst := kerneltest.In(s, "x", x), kerneltest.In(s, "lengths", lengths), kerneltest.Out[byte](s, "dst", 60)

@@ -165,14 +165,19 @@ type Resize struct {
 	Extrapolation float64
 
 	in, out, strides []int
+	to               []int // strides of the results; nil if rows follow each other
 	taps             []ResizeTaps
 	rows             int
 }
 
-// Prepare sets up the resize for axes of the given sizes.
-func (r *Resize) Prepare(in, out []int, taps []ResizeTaps) {
-	r.in, r.out, r.taps = in, out, taps
-	r.strides = kernel.RowMajorIn(r.strides, in)
+// Prepare sets up the resize for axes of the given sizes. The elements lie with
+// strides, and so do the results; nil strides are those of row-major order. The
+// elements of a row follow each other.
+func (r *Resize) Prepare(in, out []int, taps []ResizeTaps, strides, to []int) {
+	r.in, r.out, r.taps, r.to = in, out, taps, to
+	if r.strides = append(r.strides[:0], strides...); strides == nil {
+		r.strides = kernel.RowMajorIn(r.strides, in)
+	}
 	r.rows = 1
 	for i := len(in) - 1; i >= 0; i-- {
 		if i < len(in)-1 {
@@ -233,7 +238,7 @@ func ResizeTile[T kernel.Float](r *Resize, tile int, scratch []byte, dst, src []
 	n := r.rowLen()
 	lo := tile * r.perTile()
 	for row := lo; row < min(lo+r.perTile(), r.rows); row++ {
-		d := dst[row*n : (row+1)*n]
+		d := dst[r.place(row):][:n]
 		count, inside := r.outer(row, at, by)
 		switch {
 		case !inside:
@@ -252,6 +257,19 @@ func ResizeTile[T kernel.Float](r *Resize, tile int, scratch []byte, dst, src []
 			resizeRow(r, d, src, at[:count], by[:count])
 		}
 	}
+}
+
+// place returns where a row of results begins.
+func (r *Resize) place(row int) int {
+	if r.to == nil {
+		return row * r.rowLen()
+	}
+	at := 0
+	for i := len(r.out) - 2; i >= 0; i-- {
+		at += row % r.out[i] * r.to[i]
+		row /= r.out[i]
+	}
+	return at
 }
 
 func nearestRow[T kernel.Float](r *Resize, dst, src []T) {

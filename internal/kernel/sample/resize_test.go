@@ -58,7 +58,7 @@ func resizeCase(t *testing.T, want ref.Resize) {
 	x := kerneltest.Uniform(kerneltest.NewRand(60), ref.Size(want.In))
 	wanted := want.Run(kerneltest.F64s(x))
 	spec := sample.Resize{Extrapolation: want.Extrapolation}
-	spec.Prepare(want.In, want.Out, taps)
+	spec.Prepare(want.In, want.Out, taps, nil, nil)
 	s := kerneltest.NewSpace(t)
 	src, dst, wide := kerneltest.In(s, "src", x), kerneltest.Out[float32](s, "dst", len(wanted)), make([]float64, len(wanted))
 	scratch := kerneltest.Out[uint64](s, "scratch", (spec.ScratchBytes()+7)/8)

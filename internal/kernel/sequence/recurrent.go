@@ -35,6 +35,36 @@ type Recurrent struct {
 	Clip                              float64 // of what functions are given; 0: none
 	InputForget, LinearBeforeReset    bool
 	Funcs                             []CellFunc // per direction: f, g, h as far as the cell has them
+
+	// How rows lie; those that are zero are set by Prepare.
+	X, Y, H0, C0, H, C RowSteps
+}
+
+// RowSteps says how the rows of an operand or a result lie: the elements from
+// one of them to that of the next step, direction and sample.
+type RowSteps struct{ Step, Dir, Sample int }
+
+func (s *RowSteps) at(step, dir, sample int) int { return step*s.Step + dir*s.Dir + sample*s.Sample }
+
+// Prepare sets the steps that are zero to those of rows that follow each other.
+func (r *Recurrent) Prepare() {
+	x, y := RowSteps{Step: r.Batch * r.Input, Sample: r.Input}, RowSteps{Step: r.Dirs * r.Batch * r.Hidden, Dir: r.Batch * r.Hidden, Sample: r.Hidden}
+	state := RowSteps{Dir: r.Batch * r.Hidden, Sample: r.Hidden}
+	if r.BatchFirst {
+		x = RowSteps{Step: r.Input, Sample: r.Steps * r.Input}
+		y = RowSteps{Step: r.Dirs * r.Hidden, Dir: r.Hidden, Sample: r.Steps * r.Dirs * r.Hidden}
+		state = RowSteps{Dir: r.Hidden, Sample: r.Dirs * r.Hidden}
+	}
+	orElse := func(s *RowSteps, even RowSteps) {
+		if *s == (RowSteps{}) {
+			*s = even
+		}
+	}
+	orElse(&r.X, x)
+	orElse(&r.Y, y)
+	for _, s := range [...]*RowSteps{&r.H0, &r.C0, &r.H, &r.C} {
+		orElse(s, state)
+	}
 }
 
 // RecurrentArgs are the operands; Bias, Lengths, H0, C0 and Peepholes may be
@@ -67,12 +97,8 @@ type cell[T kernel.Float] struct {
 func RecurrentTile[T kernel.Float](v *kernel.Variant, r *Recurrent, tile int, g *RecurrentArgs[T], scratch []T) {
 	dir, sample := tile/r.Batch, tile%r.Batch
 	c := newCell(r, dir, g, scratch)
-	state := (dir*r.Batch + sample) * r.Hidden
-	if r.BatchFirst {
-		state = (sample*r.Dirs + dir) * r.Hidden
-	}
-	initial(c.h, g.H0, state)
-	initial(c.c, g.C0, state)
+	initial(c.h, g.H0, r.H0.at(0, dir, sample))
+	initial(c.c, g.C0, r.C0.at(0, dir, sample))
 	length := r.Steps
 	if g.Lengths != nil {
 		length = int(g.Lengths[sample])
@@ -82,12 +108,9 @@ func RecurrentTile[T kernel.Float](v *kernel.Variant, r *Recurrent, tile int, g 
 		if step < length && (dir == 1 || r.Reverse) {
 			t = length - 1 - step
 		}
-		in, to := t*r.Batch+sample, ((t*r.Dirs+dir)*r.Batch+sample)*r.Hidden
-		if r.BatchFirst {
-			in, to = sample*r.Steps+t, ((sample*r.Steps+t)*r.Dirs+dir)*r.Hidden
-		}
+		to := r.Y.at(t, dir, sample)
 		if step < length {
-			c.step(v, g.X[in*r.Input:][:r.Input])
+			c.step(v, g.X[r.X.at(t, 0, sample):][:r.Input])
 		}
 		switch {
 		case g.Y == nil:
@@ -98,10 +121,10 @@ func RecurrentTile[T kernel.Float](v *kernel.Variant, r *Recurrent, tile int, g 
 		}
 	}
 	if g.H != nil {
-		copy(g.H[state:], c.h)
+		copy(g.H[r.H.at(0, dir, sample):], c.h)
 	}
 	if g.C != nil {
-		copy(g.C[state:], c.c)
+		copy(g.C[r.C.at(0, dir, sample):], c.c)
 	}
 }
 

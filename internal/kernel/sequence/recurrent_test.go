@@ -55,6 +55,7 @@ func recurrent(t *testing.T, v *kernel.Variant, name string, r sequence.Recurren
 	for range r.Dirs {
 		r.Funcs = append(r.Funcs, map[string][]sequence.CellFunc{"rnn": {tanh}, "gru": {sigmoid, tanh}, "lstm": {sigmoid, tanh, tanh}}[name]...)
 	}
+	r.Prepare()
 	scratch := kerneltest.Out[float32](s, "scratch", r.ScratchElements())
 	kerneltest.Backwards(r.Tiles(), func(i int) { sequence.RecurrentTile(v, &r, i, &g, scratch) })
 	s.Check()
