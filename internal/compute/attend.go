@@ -28,13 +28,14 @@ func rowsInPlace(_ *op.Sig, in, out []*shape.Layout) bool {
 }
 
 func bindFusedAttention(c *op.Call) (Kernel, error) {
-	if c.In[0].DType != dtype.F32 {
-		return nil, unsupported(c)
+	switch c.In[0].DType {
+	case dtype.F32, dtype.F64, dtype.F16, dtype.BF16:
+		return &attend{}, nil
 	}
-	return &attend{}, nil
+	return nil, unsupported(c)
 }
 
-// attend is a fused_attention of f32.
+// attend is a fused_attention.
 type attend struct {
 	sequence.Attend
 }
@@ -43,10 +44,10 @@ func (k *attend) takesStrides() bool { return true }
 
 func (k *attend) Refill(t *Task) error {
 	c := t.Call
-	k.Scale, k.Fill = float32(c.Float("scale")), float32(c.Float("fill"))
-	k.BiasFirst, k.MaskHides, k.NaNToZero = c.Int("bias_first") != 0, c.Int("mask_hides") != 0, c.Int("nan_to_zero") != 0
+	k.Type, k.Scale, k.Softcap, k.Fill = c.In[0].DType, c.Float("scale"), c.Float("softcap"), c.Float("fill")
+	k.MaskAfter, k.MaskHides, k.NaNToZero = int(c.Int("mask_after")), c.Int("mask_hides") != 0, c.Int("nan_to_zero") != 0
 	rank := c.In[0].Shape.Rank()
-	var buf [4][2][kernel.MaxRank]int
+	var buf [4][2][kernel.MaxRank + 1]int
 	var sizes, strides [4][]int // of q, k, v and y
 	for i, attr := range [4]string{"q_perm", "k_perm", "v_perm", "y_perm"} {
 		a := &c.Out[0]
@@ -61,6 +62,13 @@ func (k *attend) Refill(t *Task) error {
 		sizes[i], strides[i] = buf[i][0][:rank], buf[i][1][:rank]
 		setOrdered(a, perm, i == 3, sizes[i], strides[i])
 	}
+	outer, inner, isSplit := c.AttentionSplit(max(sizes[0][0], sizes[1][0], sizes[3][0]))
+	if isSplit {
+		for i := range sizes {
+			sizes[i], strides[i] = splitFirst(sizes[i], strides[i], outer, inner)
+		}
+		rank++
+	}
 	q, keys, v, y := sizes[0], sizes[1], sizes[2], sizes[3]
 	k.Heads, k.Groups = 1, 1
 	if rank > 2 {
@@ -71,23 +79,64 @@ func (k *attend) Refill(t *Task) error {
 	for i, to := range [4]*sequence.Strides{&k.Q, &k.K, &k.V, &k.Y} {
 		setStrides(to, sizes[i], strides[i])
 	}
-	for i, to := range [2]*sequence.Strides{&k.Bias, &k.Mask} {
-		if has(c, 3+i) {
-			setMaskStrides(to, &c.In[3+i], rank)
+	for i, to := range [3]*sequence.Strides{&k.Addends[0].Strides, &k.Mask, &k.Addends[1].Strides} {
+		if !has(c, 3+i) {
+			continue
+		}
+		var of [2][kernel.MaxRank + 1]int
+		sizes, strides := setMask(&c.In[3+i], rank, isSplit, of[0][:0], of[1][:0])
+		if isSplit && len(sizes) < rank {
+			sizes, strides = splitFirst(sizes, strides, outer, inner)
+		}
+		setStrides(to, sizes, strides)
+		if i != 1 {
+			k.Addends[i/2].Type = c.In[3+i].DType
 		}
 	}
 	k.Prepare(t.variant)
-	t.Tiles, t.Scratch = k.Tiles(), 4*k.ScratchFloats()
+	t.Tiles, t.Scratch = k.Tiles(), k.ScratchBytes()
 	return nil
 }
 
 func (k *attend) Tile(t *Task, tile int, scratch []byte) {
 	c := t.Call
-	args := sequence.AttendArgs{Y: out[float32](c, 0), Q: in[float32](c, 0), K: in[float32](c, 1), V: in[float32](c, 2), Bias: in[float32](c, 3)}
+	args := sequence.AttendArgs{Y: floatsOf(&c.Out[0]), Q: floatsOf(&c.In[0]), K: floatsOf(&c.In[1]), V: floatsOf(&c.In[2])}
+	for i := range args.Addends {
+		if has(c, 3+2*i) {
+			args.Addends[i] = floatsOf(&c.In[3+2*i])
+		}
+	}
 	if has(c, 4) {
 		args.Mask = c.In[4].Data
 	}
-	k.Attend.Tile(tile, view[float32](scratch), &args)
+	k.Attend.Tile(tile, scratch, &args)
+}
+
+// floatsOf returns the elements of an operand or a result of attention.
+func floatsOf(a *op.Arg) (e sequence.Elements) {
+	switch a.DType {
+	case dtype.F32:
+		e.F32 = view[float32](a.Data)
+	case dtype.F64:
+		e.F64 = view[float64](a.Data)
+	default:
+		e.Half = view[uint16](a.Data)
+	}
+	return e
+}
+
+// splitFirst makes two axes of the first one.
+func splitFirst(sizes, strides []int, outer, inner int) ([]int, []int) {
+	step := strides[0]
+	if sizes[0] == 1 {
+		outer, inner, step = 1, 1, 0
+	}
+	sizes, strides = append(sizes, 0), append(strides, 0)
+	copy(sizes[1:], sizes)
+	copy(strides[1:], strides)
+	sizes[0], sizes[1] = outer, inner
+	strides[0], strides[1] = inner*step, step
+	return sizes, strides
 }
 
 // mostScratch: the scratch does not grow where a size becomes smaller, unless
@@ -101,7 +150,7 @@ func (k *attend) mostScratch(t *Task, fixed Fixed) int {
 			one := k.Attend
 			one.Groups = 1
 			one.Prepare(t.variant)
-			return 4 * one.ScratchFloats()
+			return one.ScratchBytes()
 		}
 	}
 	return t.Scratch
@@ -138,16 +187,20 @@ func setStrides(s *sequence.Strides, sizes, strides []int) {
 	}
 }
 
-// setMaskStrides sets the strides of a mask, 0 along all axes of size 1, with
-// axes of that size in front up to the given rank.
-func setMaskStrides(s *sequence.Strides, a *op.Arg, rank int) {
-	var sizes, strides [kernel.MaxRank]int
+// setMask appends sizes and strides of a mask, with axes of size 1 in front up
+// to the given rank, or one less if the first axis is split and the mask has it
+// as one. Axes of size 1 have stride 0.
+func setMask(a *op.Arg, rank int, isSplit bool, sizes, strides []int) ([]int, []int) {
 	from, steps := a.Shape.Sizes(), stridesOf(a)
-	for i := range rank {
-		sizes[i] = 1
-		if at := i - rank + len(from); at >= 0 && from[at] != 1 {
-			sizes[i], strides[i] = from[at], steps[at]
-		}
+	if isSplit && len(from) < rank {
+		rank--
 	}
-	setStrides(s, sizes[:rank], strides[:rank])
+	for i := range rank {
+		size, step := 1, 0
+		if at := i - rank + len(from); at >= 0 && from[at] != 1 {
+			size, step = from[at], steps[at]
+		}
+		sizes, strides = append(sizes, size), append(strides, step)
+	}
+	return sizes, strides
 }

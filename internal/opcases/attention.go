@@ -1,6 +1,7 @@
 package opcases
 
 import (
+	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/op/optest"
 )
 
@@ -18,10 +19,15 @@ func attentionCases() map[string][]optest.Case {
 		},
 		"fused_attention": {
 			{Args: args{num(f32, 3, 8), num(f32, 5, 8), num(f32, 5, 6)}, Attrs: attr("scale", 0.5)},
-			{Args: args{q, k, v, num(f32, 3, 5)}}, {Args: args{q, k, v, num(f32, 2, 1, 1, 5), num(boo, 1, 4, 3, 1)}, Attrs: attr("fill", -1.5, "bias_first", 1, "mask_hides", 1)},
+			{Args: args{q, k, v, num(f32, 3, 5)}}, {Args: args{q, k, v, num(f32, 2, 1, 1, 5), num(boo, 1, 4, 3, 1)}, Attrs: attr("fill", -1.5, "mask_after", 1, "mask_hides", 1)},
 			{Args: args{num(f32, 2, 3, 4, 8), num(f32, 2, 5, 2, 8), num(f32, 5, 2, 2, 6), absent, num(boo, 3, 5)}, Attrs: attr("q_perm", ints(0, 2, 1, 3), "k_perm", ints(0, 2, 1, 3), "v_perm", ints(1, 2, 0, 3), "y_perm", ints(0, 2, 1, 3), "fill", -1e9)},
 			{Args: args{num(f32, 1, 3, 2, 30, 20), num(f32, 4, 1, 2, 20, 70), num(f32, 4, 3, 2, 70, 40)}, Attrs: attr("k_perm", ints(0, 1, 2, 4, 3), "nan_to_zero", 1)},
 			{Args: args{num(f32, 2, 70, 24), num(f32, 2, 1100, 24), num(f32, 2, 1100, 33), num(f32, 70, 1)}}, {Args: args{num(f32, 2, 3, 8), num(f32, 2, 0, 8), num(f32, 2, 0, 4)}},
+			{Args: args{num(f16, 2, 4, 3, 8), num(f16, 2, 2, 5, 8), num(f16, 2, 2, 5, 6), num(f16, 4, 3, 5), num(boo, 5), num(f32, 3, 1)}, Attrs: attr("softcap", 2.0, "mask_after", 2)},
+			{Args: args{num(dtype.BF16, 1, 70, 24), num(dtype.BF16, 1, 24, 1100), num(dtype.BF16, 1, 1100, 33)}, Attrs: attr("k_perm", ints(0, 2, 1))},
+			{Args: args{num(f64, 2, 3, 8), num(f64, 2, 5, 8), num(f64, 2, 5, 4), num(f64, 3, 5), num(boo, 3, 1), num(f64, 5)}, Attrs: attr("softcap", 0.5, "nan_to_zero", 1)},
+			{Args: args{num(f32, 6, 2, 7, 4), num(f32, 6, 2, 7, 4), num(f32, 6, 2, 7, 4), num(f32, 1, 2, 7, 7), absent, num(f32, 1, 3, 1, 7, 7)}},
+			{Args: args{num(f32, 6, 7, 4), num(f32, 6, 7, 4), num(f32, 6, 7, 4), num(f32, 6, 1, 7), num(boo, 2, 1, 1, 7), num(f32, 1, 3, 7, 7)}},
 		},
 		"rotary_embedding": {
 			{Args: args{num(f32, 2, 4, 3, 8), num(f32, 9, 4), num(f32, 9, 4), optest.Of([]int64{0, 8, 3, 1, 1, 2}, 2, 3)}}, {Args: args{num(f32, 2, 3, 32), num(f32, 2, 3, 2), num(f32, 2, 3, 2)}, Attrs: attr("num_heads", 4, "rotary_embedding_dim", 4)},

@@ -420,7 +420,7 @@ func (m *attentionFinder) replace(a *attentionParts) {
 	for _, flag := range []struct {
 		name string
 		set  bool
-	}{{"bias_first", a.biasFirst}, {"mask_hides", a.hides}, {"nan_to_zero", a.nanToZero}} {
+	}{{"mask_after", a.biasFirst}, {"mask_hides", a.hides}, {"nan_to_zero", a.nanToZero}} {
 		if flag.set {
 			attrs = attrs.With(flag.name, int64(1))
 		}

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel/gemm"
 	"github.com/tenure-go/tenure/internal/kernel/kerneltest"
 	"github.com/tenure-go/tenure/internal/kernel/reduce"
@@ -32,9 +33,10 @@ func BenchmarkAttend(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/threads=%d/one", name, threads), func(b *testing.B) {
 				a := attendOf(1, c.heads, c.groups, c.queries, c.keys, c.size, c.size)
 				a.Prepare(v)
-				args := sequence.AttendArgs{Y: y, Q: q, K: k, V: val}
+				f := func(x []float32) sequence.Elements { return sequence.Elements{F32: x} }
+				args := sequence.AttendArgs{Y: f(y), Q: f(q), K: f(k), V: f(val)}
 				for b.Loop() {
-					inThreads(threads, a.Tiles(), a.ScratchFloats(), func(t int, scratch []float32) { a.Tile(t, scratch, &args) })
+					inThreads(threads, a.Tiles(), a.ScratchBytes()/4, func(t int, scratch []float32) { a.Tile(t, kerneltest.AsBytes(scratch), &args) })
 				}
 				kerneltest.ReportFlops(b, flops)
 			})
@@ -64,6 +66,7 @@ func attendOf(batch, heads, groups, queries, keys, size, values int) sequence.At
 		return sequence.Strides{Batch: []int{heads * rows * size}, Head: rows * size, Row: size, Column: 1}
 	}
 	return sequence.Attend{
+		Type:  dtype.F32,
 		Batch: []int{batch}, Heads: heads, Groups: groups, Queries: queries, Keys: keys, Size: size, ValueSize: values, Scale: 0.125,
 		Q: at(heads, queries, size), K: at(groups, keys, size), V: at(groups, keys, values), Y: at(heads, queries, values),
 	}
