@@ -30,27 +30,8 @@ var fusedAttention = &Def{
 }
 
 func inferFusedAttention(s *Sig) error {
-	if err := s.want(0, floats); err != nil {
+	if err := s.wantFusedTypes(); err != nil {
 		return err
-	}
-	for _, i := range []int{1, 2, 3, 5} {
-		if i > 2 && s.Has(i) && s.Args[i].DType == dtype.F32 {
-			continue // scores are computed in it
-		}
-		if err := s.wantLike(i, 0); err != nil {
-			return err
-		}
-	}
-	if err := s.want(4, boolean); err != nil {
-		return err
-	}
-	for _, flag := range []string{"mask_hides", "nan_to_zero"} {
-		if _, err := s.wantFlag(flag); err != nil {
-			return err
-		}
-	}
-	if n := s.Int("mask_after"); n < 0 || n > 2 {
-		return badShape("mask_after: got %d, want 0 to 2 addends", n)
 	}
 	if err := s.wantRank(0, 2, fewDims); err != nil {
 		return err
@@ -102,6 +83,33 @@ func inferFusedAttention(s *Sig) error {
 		y = append(y, q[axis])
 	}
 	return s.give(0, s.Args[0].DType, y...)
+}
+
+// wantFusedTypes checks the element types of a fused_attention, and its flags.
+func (s *Sig) wantFusedTypes() error {
+	if err := s.want(0, floats); err != nil {
+		return err
+	}
+	for _, i := range []int{1, 2, 3, 5} {
+		if i > 2 && s.Has(i) && s.Args[i].DType == dtype.F32 {
+			continue // scores are computed in it
+		}
+		if err := s.wantLike(i, 0); err != nil {
+			return err
+		}
+	}
+	if err := s.want(4, boolean); err != nil {
+		return err
+	}
+	for _, flag := range []string{"mask_hides", "nan_to_zero"} {
+		if _, err := s.wantFlag(flag); err != nil {
+			return err
+		}
+	}
+	if n := s.Int("mask_after"); n < 0 || n > 2 {
+		return badShape("mask_after: got %d, want 0 to 2 addends", n)
+	}
+	return nil
 }
 
 // OrderOf appends to perm the order of axes that an attribute of
