@@ -19,8 +19,10 @@ import (
 	"math"
 
 	"github.com/tenure-go/tenure"
+	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
 	"github.com/tenure-go/tenure/tensor"
 )
 
@@ -37,7 +39,14 @@ var logRow = &op.Def{
 	Attrs: []op.AttrDef{{Name: "row", Kind: op.Int, Needed: true}},
 	Alias: op.Aliases(op.Rule{Arg: 0, Kind: op.Update}),
 	Infer: func(s *op.Sig) error {
-		s.Results[0] = s.Args[0]
+		x, y := s.Args[0], s.Args[1]
+		if x.IsStatic() && y.IsStatic() {
+			if row := s.Int("row"); x.Shape.Rank() == 0 || row < 0 || row >= int64(x.Shape.Size(0)) ||
+				x.DType != dtype.F32 || y.DType != dtype.F32 || y.Shape.NumElements()*x.Shape.Size(0) != x.Shape.NumElements() {
+				return fmt.Errorf("row %d of %s: got %s, want one of its rows, and as many f32: %w", row, x, y, shape.ErrShape)
+			}
+		}
+		s.Results[0] = x
 		return nil
 	},
 	Kernel: func(c *op.Call) error {
