@@ -147,47 +147,25 @@ func (m *Model) Check(p *plan.Plan) error {
 		return err
 	}
 	return m.withWeights("check", func() error {
+		donated := make([]bool, len(m.inputs))
+		for i := range min(len(donated), len(p.Shapes)) {
+			donated[i] = p.Shapes[i].Donated
+		}
 		var first *specialised
-		for _, donated := range m.donatedIn(p) {
-			for _, least := range []bool{false, true} {
-				c, err := m.verified(target{types: types, donated: donated, leastMemory: least}, nil)
-				if err != nil {
-					return err
-				}
-				if c.Program.Hash() == p.Model {
-					return check.Check(c.Program, p, c.Constants)
-				}
-				if first == nil {
-					first = c
-				}
+		for _, least := range []bool{false, true} {
+			c, err := m.verified(target{types: types, donated: donated, leastMemory: least}, nil)
+			if err != nil {
+				return err
+			}
+			if c.Program.Hash() == p.Model {
+				return check.Check(c.Program, p, c.Constants)
+			}
+			if first == nil {
+				first = c
 			}
 		}
 		return check.Check(first.Program, p, first.Constants)
 	})
-}
-
-// donatedIn returns the sets of inputs that may have been donated to the runs
-// of a plan, which does not name them: none, those in whose bytes a result is
-// written, and all in whose bytes another value lies.
-func (m *Model) donatedIn(p *plan.Plan) [][]bool {
-	written, shared := make([]bool, len(m.inputs)), make([]bool, len(m.inputs))
-	for i := range p.Values {
-		v := &p.Values[i]
-		if v.Space != plan.SpaceInput || v.Arg < 0 || v.Arg >= len(shared) || v.Name == m.inputs[v.Arg].Name {
-			continue
-		}
-		shared[v.Arg] = true
-		if slices.ContainsFunc(p.InPlace, func(x plan.InPlace) bool { return x.Value == v.Name && x.Kind != plan.AliasView }) {
-			written[v.Arg] = true
-		}
-	}
-	sets := [][]bool{nil}
-	for _, set := range [][]bool{written, shared} {
-		if slices.Contains(set, true) {
-			sets = append(sets, set)
-		}
-	}
-	return sets
 }
 
 // CheckRange proves a promise for many sizes, which may come from a file,

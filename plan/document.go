@@ -7,7 +7,7 @@ import (
 
 // Format is the version of the plan document that this package writes, and the
 // only one that it reads.
-const Format = 5
+const Format = 6
 
 // ErrDocument is the kind of every error about a plan document that is
 // malformed or contradicts itself.
@@ -41,7 +41,7 @@ const (
 // Plan is the document that a run is executed from. The field names of its JSON
 // form are part of the format.
 type Plan struct {
-	Format           int          `json:"format"`             // 5
+	Format           int          `json:"format"`             // 6
 	Model            string       `json:"model"`              // hash of the program's text
 	Shapes           []Shape      `json:"shapes"`             // types of the graph's inputs
 	ArenaBytes       int64        `json:"arena_bytes"`        // graph inputs and outputs, at most excluded
@@ -64,8 +64,9 @@ type Plan struct {
 
 // Shape is the type that a graph input was planned for.
 type Shape struct {
-	Name string `json:"name"`
-	Type string `json:"type"`
+	Name    string `json:"name"`
+	Type    string `json:"type"`
+	Donated bool   `json:"donated,omitempty"` // the run may overwrite its bytes, and return outputs in them
 }
 
 // Unpromised is a value whose size depends on data and that nothing bounds: it

@@ -14,8 +14,9 @@ import (
 
 // ReadJSON reads a plan document and validates it. It is strict, because bytes
 // are written where the document says: every field has to be there, once, under
-// its exact name, and nothing else may be. Only the strides of a value are left
-// out where it has none. The error is an ErrDocument, or that of r.
+// its exact name, and nothing else may be. Only three are left out where they are
+// empty, 0 or false: the strides of a value, the bytes that a step moves, and
+// whether an input is donated. The error is an ErrDocument, or that of r.
 func ReadJSON(r io.Reader) (*Plan, error) {
 	d := documentReader{json.NewDecoder(r)}
 	d.UseNumber()
@@ -88,6 +89,12 @@ func (d documentReader) read(v reflect.Value, path string) error {
 			return docErr("%s: got %s, want a string", name(path), describe(token))
 		}
 		v.SetString(text)
+	case reflect.Bool:
+		is, ok := token.(bool)
+		if !ok {
+			return docErr("%s: got %s, want true or false", name(path), describe(token))
+		}
+		v.SetBool(is)
 	case reflect.Int, reflect.Int64:
 		number, _ := token.(json.Number)
 		n, err := strconv.ParseInt(number.String(), 10, 64)
@@ -125,8 +132,8 @@ func (d documentReader) readFields(v reflect.Value, path string) error {
 		if err := d.read(v.Field(i), at); err != nil {
 			return err
 		}
-		if isOptional(v.Type().Field(i)) && v.Field(i).Len() == 0 {
-			return docErr("%s: got an empty list, want entries or no such field", at)
+		if isOptional(v.Type().Field(i)) && (v.Field(i).IsZero() || v.Field(i).Kind() == reflect.Slice && v.Field(i).Len() == 0) {
+			return docErr("%s: got %s, want another value or no such field", at, emptyOf(v.Field(i)))
 		}
 		// Checked at once, so that a document of another format is named as
 		// such and not by a field that it adds.
@@ -155,6 +162,14 @@ func (d documentReader) readList(v reflect.Value, path string) error {
 	}
 	_, err := d.token(path)
 	return err
+}
+
+// emptyOf returns what an empty value is called in errors.
+func emptyOf(v reflect.Value) string {
+	if v.Kind() == reflect.Slice {
+		return "an empty list"
+	}
+	return fmt.Sprint(v)
 }
 
 // describe returns a short description of a token.
@@ -256,6 +271,8 @@ func writeDocument(out *bytes.Buffer, v reflect.Value, depth int) {
 		// A string cannot fail to encode. The encoder ends it with a newline.
 		_ = text.Encode(v.String())
 		out.Truncate(out.Len() - 1)
+	case reflect.Bool:
+		out.WriteString(strconv.FormatBool(v.Bool()))
 	case reflect.Int, reflect.Int64:
 		out.WriteString(strconv.FormatInt(v.Int(), 10))
 	default:

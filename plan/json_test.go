@@ -17,8 +17,8 @@ import (
 // place and the expected text.
 func TestReadJSONRejects(t *testing.T) {
 	rejectsEdits(t, "residual", []edit{
-		{"another format", `"format": 5`, `"format": 6, "novelty": true`, "format: got 6, want 5"},
-		{"no format", `"format": 5,`, ``, `document: got no field "format", want it`},
+		{"another format", `"format": 6`, `"format": 7, "novelty": true`, "format: got 7, want 6"},
+		{"no format", `"format": 6,`, ``, `document: got no field "format", want it`},
 		{"unknown field", `"threads": 4`, `"threads": 4, "colour": "red"`, `document: got field "colour", want one of`},
 		{"unknown field of a value", `"id": 0,`, `"id": 0, "alias": 3,`, `values[0]: got field "alias", want one of`},
 		{"field in another case", `"model"`, `"Model"`, `document: got field "Model", want one of`},
@@ -57,6 +57,9 @@ func TestReadJSONRejects(t *testing.T) {
 		{"packed below nothing", `"unloaded": 640`, `"unloaded": -640`, `packed[0].unloaded: got -640, want a whole number from 0`},
 		{"cut off", `"peak": {"step": 4, "bytes": 196608, "live": [2, 4, 5]}` + "\n}", `"peak": {"step": 4`, `got the end of the text`},
 		{"not json", `"steps": [`, `"steps": ]`, `json at byte`},
+		{"step that moves nothing", `"scratch": 9216`, `"scratch": 9216, "moved": 0`, `moved: got 0, want another value or no such field`},
+		{"input that is not donated", `"type": "f32[1,3,32,32]"}`, `"type": "f32[1,3,32,32]", "donated": false}`, `shapes[0].donated: got false, want another value or no such field`},
+		{"donated by a word", `"type": "f32[1,3,32,32]"}`, `"type": "f32[1,3,32,32]", "donated": "yes"}`, `shapes[0].donated: got "yes", want true or false`},
 		{"two documents", "[2, 4, 5]}\n}", "[2, 4, 5]}\n} {}", `want one document`},
 	})
 }
@@ -67,7 +70,7 @@ func TestReadJSONRejectsStrides(t *testing.T) {
 	most := `"type": "f32[2,1,8]", "space": "arena", "offset": 96, "size": 64, "strides": [32, 8, 1]`
 	with := func(old, new string) string { return strings.Replace(most, old, new, 1) }
 	rejectsEdits(t, "strided", []edit{
-		{"none", most, with(`[32, 8, 1]`, `[]`), `values[2].strides: got an empty list, want entries or no such field`},
+		{"none", most, with(`[32, 8, 1]`, `[]`), `values[2].strides: got an empty list, want another value or no such field`},
 		{"null", most, with(`[32, 8, 1]`, `null`), `values[2].strides: got null, want a list`},
 		{"twice", most, with(`"strides"`, `"strides": [32, 8, 1], "strides"`), `values[2]: got field "strides" a second time`},
 		{"of fewer axes", most, with(`[32, 8, 1]`, `[32, 1]`), `values[2].strides: got 2, want one for each of the 3 axes`},
@@ -141,7 +144,7 @@ func rejectsEdits(t *testing.T, name string, edits []edit) {
 
 func TestReadJSONPassesOnReadErrors(t *testing.T) {
 	lost := errors.New("connection lost")
-	_, err := plan.ReadJSON(io.MultiReader(strings.NewReader(`{"format": 5,`), iotest.ErrReader(lost)))
+	_, err := plan.ReadJSON(io.MultiReader(strings.NewReader(`{"format": 6,`), iotest.ErrReader(lost)))
 	if !errors.Is(err, lost) || errors.Is(err, plan.ErrDocument) {
 		t.Errorf("got %v, want %v alone", err, lost)
 	}

@@ -59,7 +59,11 @@ func (p *Plan) subject() string {
 	}
 	var shapes []string
 	for _, s := range p.Shapes {
-		shapes = append(shapes, s.Name+": "+s.Type)
+		text := s.Name + ": " + s.Type
+		if s.Donated {
+			text += " (donated)"
+		}
+		shapes = append(shapes, text)
 	}
 	return strings.Join(shapes, ", ")
 }

@@ -63,7 +63,7 @@ func (l *lowering) document(problem *plan.Problem, e *Executable, o Options) *pl
 		Packed:          e.packing.report,
 	}
 	for _, v := range l.program.Body.Params {
-		d.Shapes = append(d.Shapes, plan.Shape{Name: v.Name, Type: l.types.Of(v).String()})
+		d.Shapes = append(d.Shapes, plan.Shape{Name: v.Name, Type: l.types.Of(v).String(), Donated: v.Donated})
 		d.IOBytes += l.of(v).size
 	}
 	for _, v := range l.program.Body.Results {

@@ -1,7 +1,7 @@
 // The summary: what the plan is for, all memory at one scale, the figures and the peak.
 
 function drawSummary() {
-  const subject = plan.shapes.length > 0 ? plan.shapes.map((s) => `${s.name}: ${s.type}`).join(", ") : `model ${plan.model}`;
+  const subject = plan.shapes.length > 0 ? plan.shapes.map((s) => `${s.name}: ${s.type}${s.donated ? " (donated)" : ""}`).join(", ") : `model ${plan.model}`;
   byId("subject").textContent = subject;
   document.title = `Memory plan for ${subject}`;
   byId("model").textContent = `model ${plan.model}`;

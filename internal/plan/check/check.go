@@ -155,9 +155,9 @@ func (c *checker) document() *Violation {
 		return c.fault(Document, nil, fmt.Sprintf("%d shapes", len(d.Shapes)), fmt.Sprintf("one per input, %d", len(params)))
 	}
 	for i, v := range params {
-		if want := (plan.Shape{Name: v.Name, Type: c.types.Of(v).String()}); d.Shapes[i] != want {
-			return c.fault(Document, nil, fmt.Sprintf("input %d as %q of type %q", i, d.Shapes[i].Name, d.Shapes[i].Type),
-				fmt.Sprintf("%q of type %q", want.Name, want.Type))
+		if want := (plan.Shape{Name: v.Name, Type: c.types.Of(v).String(), Donated: v.Donated}); d.Shapes[i] != want {
+			return c.fault(Document, nil, fmt.Sprintf("input %d as %q of type %q, donated: %t", i, d.Shapes[i].Name, d.Shapes[i].Type, d.Shapes[i].Donated),
+				fmt.Sprintf("%q of type %q, donated: %t", want.Name, want.Type, want.Donated))
 		}
 	}
 	if len(d.Steps) != len(c.index.Calls) {

@@ -204,6 +204,7 @@ var mutantTable = []mutant{
 	{name: "another model", in: chain, change: func(d *draft) { d.Model = strings.Repeat("0", 64) }, rule: check.Document, text: "the hash of the program"},
 	{name: "a malformed document", in: chain, change: func(d *draft) { d.Threads = 0 }, keep: true, rule: check.Document, text: "threads"},
 	{name: "another input type", in: chain, change: func(d *draft) { d.Shapes[0].Type = "f32[31]" }, rule: check.Document},
+	{name: "an input that is donated", in: chain, change: func(d *draft) { d.Shapes[0].Donated = !d.Shapes[0].Donated }, rule: check.Document},
 	{name: "an input type is missing", in: chain, change: func(d *draft) { d.Shapes = nil }, rule: check.Document},
 	{name: "a wrong size", in: chain, change: func(d *draft) { d.at("b").Size = 64 }, rule: check.Document, text: `"b" of type "f32[32]" and 64 bytes`},
 	{name: "a wrong type", in: chain, change: func(d *draft) { d.at("b").Type = "f32[16,2]" }, rule: check.Document},

@@ -68,7 +68,7 @@ func planOf(p *ir.Program, weights ir.Weights, choose func(n int) int) *plan.Pla
 	}
 	d := &plan.Plan{Format: plan.Format, Model: p.Hash(), Threads: 1, MaxConcurrent: 1}
 	for _, v := range p.Body.Params {
-		d.Shapes = append(d.Shapes, plan.Shape{Name: v.Name, Type: v.Type.String()})
+		d.Shapes = append(d.Shapes, plan.Shape{Name: v.Name, Type: v.Type.String(), Donated: v.Donated})
 	}
 	for k, c := range l.calls {
 		d.Steps = append(d.Steps, plan.Step{Call: k, Op: c.Op.Name, Node: c.Node, Reads: c.OperandIDs()})

@@ -370,6 +370,8 @@ func setAnyField(t *rapid.T, v reflect.Value) {
 		setAnyField(t, v.Index(below(v.Len())))
 	case reflect.String:
 		v.SetString(rapid.SampledFrom([]string{"", "arena", "input", "output", "weight", "constant", "same", "view", "neg", "1", "\n"}).Draw(t, "text"))
+	case reflect.Bool:
+		v.SetBool(!v.Bool())
 	default:
 		v.SetInt(rapid.OneOf(rapid.Int64Range(-2, 8), rapid.Int64Range(0, 1<<9), rapid.SampledFrom([]int64{
 			math.MinInt64, math.MaxInt64, plan.MaxBytes, plan.MaxBytes - 1, 1 << 40, -1 << 40})).Draw(t, "number"))
