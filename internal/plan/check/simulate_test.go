@@ -183,10 +183,28 @@ func (s *simulator) putTogether(c *ir.Call) map[int]bool {
 			any = any || parts[i]
 		}
 	}
-	if !any && sig.Pieces(nil) == nil {
+	if !any && !isOfPieces(c, sig) {
 		return nil
 	}
 	return parts
+}
+
+// isOfPieces reports whether the operands of a call are all of its result, in
+// one piece each.
+func isOfPieces(c *ir.Call, sig *op.Sig) bool {
+	at := sig.Parts(nil)
+	if len(at) == 0 {
+		return false
+	}
+	rank, sum := len(at)/len(c.Args), int64(0)
+	for i := range c.Args {
+		image := partOf(c, sig, i)
+		if at[i*rank] < 0 || len(image) > 0 && image[len(image)-1]-image[0] != int64(len(image)-1) {
+			return false
+		}
+		sum += int64(len(image))
+	}
+	return sum == bytesOf(c.Results[0])
 }
 
 func (s *simulator) inBounds(v *ir.Value) error {
