@@ -14,9 +14,9 @@ import (
 
 // ReadJSON reads a plan document and validates it. It is strict, because bytes
 // are written where the document says: every field has to be there, once, under
-// its exact name, and nothing else may be. Only three are left out where they are
-// empty, 0 or false: the strides of a value, the bytes that a step moves, and
-// whether an input is donated. The error is an ErrDocument, or that of r.
+// its exact name, and nothing else may be. Only three are left out where they
+// are empty, 0 or false: the strides of a value, the bytes that a step moves,
+// and whether an input is donated. The error is an ErrDocument, or that of r.
 func ReadJSON(r io.Reader) (*Plan, error) {
 	d := documentReader{json.NewDecoder(r)}
 	d.UseNumber()
