@@ -35,6 +35,11 @@ var indexingOps = []*Def{
 		Alias: Aliases(Rule{Kind: Update}),
 	},
 	{
+		Name: "shift", Doc: "returns the last slices along axis of x followed by rows, as many as x has",
+		MinArgs: 2, MaxArgs: 2, Attrs: []AttrDef{intAttr("axis", 0)}, Infer: inferShift,
+		Alias: Aliases(Rule{Kind: Update}),
+	},
+	{
 		Name: "trilu", ONNX: "Trilu", Doc: "keeps the upper or lower triangle of the matrices in the last two axes and sets the rest to zero",
 		MinArgs: 1, MaxArgs: 2, Attrs: []AttrDef{intAttr("upper", 1)}, Infer: inferTrilu, Alias: SameAs(0),
 	},
@@ -287,6 +292,29 @@ func inferTensorScatter(s *Sig) error {
 	n, ok2 := update.Shape.Dim(axis).Size()
 	if ok1 && ok2 && n > longest && (mode == "linear" || longest == 0) {
 		return badShape("update: got %s for %s, want at most %d along axis %d", update, cache, longest, axis)
+	}
+	return s.giveLike(0)
+}
+
+func inferShift(s *Sig) error {
+	x, rows := s.Args[0], s.Args[1]
+	if err := s.want(0, stored&^setOf(dtype.I2, dtype.U2)); err != nil {
+		return err
+	}
+	if err := s.wantLike(1, 0); err != nil {
+		return err
+	}
+	if x.Shape == nil {
+		return s.giveLike(0)
+	}
+	axis, err := axisOf(s.Int("axis"), x.Shape.Rank())
+	if err != nil {
+		return err
+	}
+	dims := x.Shape.Dims()
+	dims[axis] = shape.Unknown
+	if err := s.wantDims(1, dims); err != nil {
+		return badShape("rows: got %s for %s, want the same sizes except along axis %d", rows, x, axis)
 	}
 	return s.giveLike(0)
 }

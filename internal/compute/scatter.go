@@ -17,6 +17,7 @@ var _ = register(map[string]binder{
 	"scatter_elements": byIndex(bindScatterElements[int32], bindScatterElements[int64]),
 	"scatter_nd":       byIndex(bindScatterND[int32], bindScatterND[int64]),
 	"tensor_scatter":   unpacked(bindTensorScatter),
+	"shift":            unpacked(bindShift),
 })
 
 var scatterOps = map[string]move.ScatterOp{

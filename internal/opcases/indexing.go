@@ -25,6 +25,11 @@ func indexingCases() map[string][]optest.Case {
 		"tensor_scatter": {
 			{Args: args{num(f32, 2, 3, 8, 4), num(f32, 2, 3, 2, 4), list(5, 0)}}, {Args: args{num(f16, 2, 8, 3), num(f16, 2, 3, 3), list(6, 7)}, Attrs: attr("mode", "circular")}, {Args: args{num(i8, 2, 8, 3), num(i8, 2, 3, 3)}},
 		},
+		"shift": {
+			shiftCase(num(f32, 5, 3), num(f32, 2, 3), 0), shiftCase(num(f32, 2, 6, 3), num(f32, 2, 1, 3), 1), shiftCase(num(f32, 2, 3, 4), num(f32, 2, 3, 7), -1), shiftCase(num(f32, 4), num(f32, 0), 0),
+			{Args: args{num(i8, 2, 5), num(i8, 2, 2)}, Attrs: attr("axis", 1)}, {Args: args{num(f16, 0, 3), num(f16, 2, 3)}},
+			{Args: args{num(f32, 2, 5), num(f32, 3, 2)}, Attrs: attr("axis", 1), Fails: "rows: got f32[3,2] for f32[2,5]"}, {Args: args{num(f32, 5), num(i32, 5)}, Fails: "operand 1"},
+		},
 		"trilu": {
 			triluCase[float32](num(f32, 4, 5), absent), triluCase[bool](num(boo, 2, 3, 4), one(-1), "upper", 0), triluCase[int64](num(i64, 3, 3), one(1), "upper", 1),
 			{Args: args{num(f32, 4)}, Fails: "got f32[4], want"}, {Args: args{num(f32, 4, 4)}, Attrs: attr("upper", 2), Fails: "upper"},
@@ -38,6 +43,26 @@ func indexingCases() map[string][]optest.Case {
 			oneHotCase([]int64{1, 2, 0, 2}, optest.Of([]float32{1, 2, 0, 2}, 2, 2), 3, []int16{7, 8}, "axis", -2), {Args: args{list(1, 2), one(0), num(f32, 2)}, Fails: "depth"},
 		},
 	}
+}
+
+// shiftCase drops what the rows push out of x.
+func shiftCase(x, rows optest.Operand, axis int) optest.Case {
+	at := (axis + x.Shape.Rank()) % x.Shape.Rank()
+	outer, n, add := 1, x.Shape.Size(at), rows.Shape.Size(at)
+	for i := range at {
+		outer *= x.Shape.Size(i)
+	}
+	inner := 1
+	for i := at + 1; i < x.Shape.Rank(); i++ {
+		inner *= x.Shape.Size(i)
+	}
+	old, fresh := elements[float32](x), elements[float32](rows)
+	var want []float32
+	for o := range outer {
+		all := slices.Concat(old[o*n*inner:(o+1)*n*inner], fresh[o*add*inner:(o+1)*add*inner])
+		want = append(want, all[len(all)-n*inner:]...)
+	}
+	return optest.Case{Args: args{x, rows}, Attrs: attr("axis", axis), Want: args{optest.Of(want, x.Shape.Sizes()...)}}
 }
 
 // triluCase keeps a triangle of matrices of T.

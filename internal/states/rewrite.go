@@ -16,10 +16,12 @@ type rewriter struct {
 	states   []State
 	groups   []*group
 	byKey    map[groupKey]int
-	at       map[*ir.Call][]int // the states to which a call appends
-	buffers  map[*ir.Value]int  // the Appended states, by their input
-	next     map[int]*ir.Value  // the buffer of a state with the rows of the run, once they are written
+	at       map[*ir.Call][]int   // the states to which a call appends
+	buffers  map[*ir.Value]int    // the Appended states, by their input
+	next     map[int]*ir.Value    // the buffer of a state with the rows of the run, once they are written
+	windows  map[*ir.Value]window // by the output
 	uses     map[*ir.Value]int
+	known    func(*ir.Value) ([]byte, bool)
 	names    map[string]bool
 	capacity string // the name of the dimension of buffers
 
@@ -79,6 +81,8 @@ func (r *rewriter) rewrite() error {
 		case !ours:
 			r.readPast(c, -1)
 			r.calls = append(r.calls, c)
+		case r.states[list[0]].Kind == Same:
+			r.roll(c.Results[0], list[0])
 		case c.Op.Name == "concat":
 			r.readPast(c, 0)
 			r.join(c, list[0])
@@ -204,10 +208,23 @@ func (r *rewriter) appended(i int, rows *ir.Value, n shape.Dim) *ir.Value {
 	g, buffer := r.groups[s.Group], r.program.Body.Params[s.Input]
 	r.setCapacity(buffer, s.Axis)
 	out := r.program.Body.Results[s.Output]
-	at := r.emit(&r.calls, buffer.Name+".at", "expand", nil, g.length, r.emit(&r.calls, buffer.Name+".batch", "shape", span(0), buffer))
 	r.addRows(g, rows, s.Axis, n)
-	r.next[i] = r.emit(&r.calls, out.Name+".buffer", "tensor_scatter", op.Attrs{{Name: "axis", Value: int64(s.Axis)}}, buffer, rows, at)
+	if s.Axis > 0 {
+		at := r.emit(&r.calls, buffer.Name+".at", "expand", nil, g.length, r.emit(&r.calls, buffer.Name+".batch", "shape", span(0), buffer))
+		r.next[i] = r.scatter(out.Name+".buffer", s.Axis, buffer, rows, at)
+		return r.next[i]
+	}
+	// tensor_scatter has an index per element of the first axis.
+	front := r.ints(&r.calls, 0)
+	all := r.scatter(out.Name+".sample", 1, r.emit(&r.calls, buffer.Name+".sample", "unsqueeze", nil, buffer, front),
+		r.emit(&r.calls, rows.Name+".sample", "unsqueeze", nil, rows, front), g.length)
+	r.next[i] = r.emit(&r.calls, out.Name+".buffer", "squeeze", nil, all, front)
 	return r.next[i]
+}
+
+// scatter writes rows into a buffer along an axis but the first.
+func (r *rewriter) scatter(name string, axis int, buffer, rows, at *ir.Value) *ir.Value {
+	return r.emit(&r.calls, name, "tensor_scatter", op.Attrs{{Name: "axis", Value: int64(axis)}}, buffer, rows, at)
 }
 
 // view makes out the rows of the buffer that there are after the run, if a call

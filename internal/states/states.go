@@ -48,7 +48,7 @@ type Result struct {
 // that of [ir.Infer]. An error leaves the program unusable.
 func Rewrite(p *ir.Program, pairs []Pair, known func(*ir.Value) ([]byte, bool)) (*Result, error) {
 	r := &rewriter{program: p, names: namesOf(p), uses: usesOf(p), capacity: freeSymbol(p), at: map[*ir.Call][]int{}, buffers: map[*ir.Value]int{},
-		byKey: map[groupKey]int{}, next: map[int]*ir.Value{}}
+		byKey: map[groupKey]int{}, next: map[int]*ir.Value{}, windows: map[*ir.Value]window{}, known: known}
 	for _, pair := range pairs {
 		r.states = append(r.states, State{Pair: pair, Axis: -1, Group: -1})
 	}
@@ -76,7 +76,7 @@ func (r *rewriter) classify(i int) {
 	}
 	if c := out.Def; c != nil && in.Type.Shape != nil {
 		switch axis := axisOf(c, in.Type.Shape.Rank()); {
-		case c.Op.Name == "concat" && len(c.Args) == 2 && c.Args[0].Value == in && c.Args[1].Value != in && axis > 0:
+		case c.Op.Name == "concat" && len(c.Args) == 2 && c.Args[0].Value == in && c.Args[1].Value != in && axis >= 0:
 			r.append(i, c, axis)
 			return
 		case c.Op.Name == "attention" && (out.Index == 1 || out.Index == 2) && len(c.Args) > 5 && c.Args[out.Index+3].Value == in:
@@ -88,7 +88,7 @@ func (r *rewriter) classify(i int) {
 			return
 		}
 	}
-	if r.isSame(in, out) {
+	if r.isRolled(i) || r.isSame(in, out) {
 		s.Kind = Same
 		return
 	}
