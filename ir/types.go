@@ -40,13 +40,16 @@ type Signatures struct {
 	sigs  []op.Sig
 	ids   []int     // of operands, results and values that regions return, call by call; 0 for an absent one
 	types []op.Type // of those; the signatures hold parts of it
+
+	ends    []int  // of each call, in ids
+	changed []bool // of each call: whether the last Set has exchanged a type
 }
 
 // NewSignatures makes the signatures of the calls of an index. They have no
 // types before Set.
 func NewSignatures(x *Index) *Signatures {
-	s := &Signatures{index: x, sigs: make([]op.Sig, len(x.Calls))}
-	for _, c := range x.Calls {
+	s := &Signatures{index: x, sigs: make([]op.Sig, len(x.Calls)), ends: make([]int, len(x.Calls)), changed: make([]bool, len(x.Calls))}
+	for k, c := range x.Calls {
 		for _, a := range c.Args {
 			s.ids = append(s.ids, idOf(a.Value))
 		}
@@ -55,6 +58,7 @@ func NewSignatures(x *Index) *Signatures {
 				s.ids = append(s.ids, idOf(v))
 			}
 		}
+		s.ends[k] = len(s.ids)
 	}
 	s.types = make([]op.Type, len(s.ids))
 	rest := s.types
@@ -100,15 +104,23 @@ func idOf(v *Value) int {
 // weights; it may be nil.
 func (s *Signatures) Set(types Types, known func(*Value) ([]byte, bool)) {
 	s.known = known
-	for i, id := range s.ids {
-		s.types[i] = types[id]
-	}
-	for k := range s.sigs {
+	i := 0
+	for k, end := range s.ends {
+		changed := false
+		for ; i < end; i++ {
+			if t := types[s.ids[i]]; s.types[i] != t {
+				s.types[i], changed = t, true
+			}
+		}
+		s.changed[k] = changed
 		if c := &s.index.Calls[k]; c.Op.Loop && len(c.Regions) == 1 {
 			s.sigs[k].Endless = c.isEndless(known)
 		}
 	}
 }
+
+// Changed reports whether the last Set has exchanged a type of call k.
+func (s *Signatures) Changed(k int) bool { return s.changed[k] }
 
 // Of returns the signature of call k, which the next Set changes.
 func (s *Signatures) Of(k int) *op.Sig { return &s.sigs[k] }

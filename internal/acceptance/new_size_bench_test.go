@@ -92,10 +92,11 @@ func BenchmarkNewSize(b *testing.B) {
 }
 
 // BenchmarkPrepareNewSize makes sessions ready for sizes that they do not know:
-// all of a first run but the run. The shapes of most sizes are in use by none.
+// all of a first run but the run. The sessions keep plans of fewer sizes than
+// there are. The shapes of most sizes are in use by none.
 func BenchmarkPrepareNewSize(b *testing.B) {
 	eachNewSize(b, func(b *testing.B, list newSizes, load func() *tenure.Model) {
-		s := modeltest.Session(b, load(), tenure.WithThreads(1))
+		s := modeltest.Session(b, load(), tenure.WithThreads(1), tenure.WithPlans(8))
 		var sets []tenure.Shapes
 		for _, sizes := range list.sizes {
 			set := tenure.Shapes{}

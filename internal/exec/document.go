@@ -31,6 +31,8 @@ func (s *structure) document(e *Executable) (*plan.Plan, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l, p := s.lowering, s.program
+	l.listing = true
+	defer func() { l.listing = false }()
 	if err := l.lower(e.types, ir.Known(e.weights)); err != nil {
 		return nil, err
 	}

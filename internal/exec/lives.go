@@ -19,12 +19,13 @@ func (l *lowering) endAt(v *ir.Value, end plan.Time) {
 func (l *lowering) collectEnds() {
 	for k := range l.calls {
 		c := &l.calls[k]
+		partly := l.isPartlyView(k)
 		for _, a := range c.Args {
 			if a.Value == nil {
 				continue
 			}
 			end := plan.Time(2*k + 2)
-			if !l.isPartlyView(k) && l.becomesResult(c.Call, a.Value) {
+			if !partly && l.becomesResult(c.Call, a.Value) {
 				end--
 			}
 			l.endAt(a.Value, end)
@@ -43,8 +44,10 @@ func (l *lowering) collectEnds() {
 
 // clearEnds drops what collectEnds found.
 func (l *lowering) clearEnds() {
-	for id := range l.values {
-		l.values[id].end = 0
+	for _, list := range [][]*ir.Value{l.program.Body.Params, l.program.Weights, l.defs} {
+		for _, v := range list {
+			l.of(v).end = 0
+		}
 	}
 }
 

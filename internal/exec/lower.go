@@ -36,6 +36,9 @@ type storage struct {
 	output bool      // a result of the program lies in it
 	joined bool      // it has become a part of another one
 	owner  *ir.Value // that takes all of its bytes, of the arena
+
+	head, tail *ir.Value // the values that lie in it: see joiner
+	values     int       // how many
 }
 
 // lowering turns a final program into a placement problem and its answer into
@@ -51,12 +54,17 @@ type lowering struct {
 	leastMemory, oneThread bool // of the options
 	straight               bool // no value has strides
 	apart                  bool // sizes share one arena
+	listing                bool // inPlace and declined are filled
+
+	fixed []bool // by number of the call: its constants do not depend on sizes
 
 	types    ir.Types
 	known    func(*ir.Value) ([]byte, bool)
 	possible ir.Possibles // of values whose size depends on data
 	calls    []call       // by number
 	aliases  []alias      // by number of the result
+	boxes    []boxed      // by number of the result
+	joiner   *joiner      // nil before it is used
 	values   []value      // by ID
 	dynamic  int          // number of values whose size depends on data
 	made     []storage    // all storages: never more than there is room for, because pointers lead to them
@@ -72,7 +80,8 @@ type call struct {
 	*ir.Call
 	sig    *op.Sig
 	static bool    // all types have a size
-	parts  []int   // where the operands are in the result that is put together of them, as op.Sig.Parts says; nil for none
+	parts  []int   // where the operands are in the result that is put together of them, as op.Sig.Parts says; empty for none
+	split  bool    // parts are those of the types
 	first  int     // the number of its first result among all
 	end    int     // the number after those of the calls in its regions
 	freed  []int   // dynamic values whose own buffers are freed after the call
@@ -95,6 +104,7 @@ func newLowering(p *ir.Program) *lowering {
 	l := &lowering{program: p, index: ir.NewIndex(p), values: make([]value, p.NumIDs()), made: make([]storage, 0, p.NumIDs())}
 	l.sigs = ir.NewSignatures(l.index)
 	l.calls = make([]call, len(l.index.Calls))
+	l.fixed = make([]bool, len(l.index.Calls))
 	for k, c := range l.index.Calls {
 		l.calls[k] = call{Call: c.Call, sig: l.sigs.Of(k), end: c.End, first: len(l.aliases)}
 		l.aliases = append(l.aliases, make([]alias, len(c.Results))...)
@@ -105,6 +115,7 @@ func newLowering(p *ir.Program) *lowering {
 			l.joins = append(l.joins, k)
 		}
 	}
+	l.boxes = make([]boxed, len(l.aliases))
 	return l
 }
 
@@ -149,19 +160,26 @@ func (l *lowering) lower(types ir.Types, known func(*ir.Value) ([]byte, bool)) e
 func (l *lowering) reset(types ir.Types, known func(*ir.Value) ([]byte, bool)) {
 	l.types, l.known, l.possible = types, known, ir.PossibleFor(l.program, types, known)
 	l.sigs.Set(types, known)
-	for id := range l.values {
-		l.values[id] = value{last: -1, dynamic: -1}
+	for _, list := range [][]*ir.Value{l.program.Body.Params, l.program.Weights, l.defs} {
+		for _, v := range list {
+			l.values[v.ID] = value{last: -1, dynamic: -1}
+		}
 	}
 	for k := range l.calls {
 		c := &l.calls[k]
-		c.static, c.parts, c.freed, c.left = c.sig.IsStatic(), nil, nil, nil
+		c.freed, c.left = nil, nil
 		if len(c.Regions) > 0 {
 			c.left = make([][]int, len(c.Regions))
+		} else if l.fixed[k] && !l.sigs.Changed(k) {
+			continue // all that follows from the signature is as it was
+		}
+		c.static, c.split = c.sig.IsStatic(), false
+		for r := range c.Results {
+			l.aliases[c.first+r].known, l.boxes[c.first+r].known = false, false
 		}
 	}
 	l.dynamic, l.made, l.storages, l.pieces = 0, l.made[:0], l.storages[:0], l.pieces[:0]
 	l.inPlace, l.declined = l.inPlace[:0], l.declined[:0]
-	clear(l.aliases)
 }
 
 // of returns the record of a value.
@@ -269,7 +287,7 @@ func (l *lowering) placeResult(k, r int, v *ir.Value) error {
 	case arg >= 0:
 		to.place = place{storage: from.storage, offset: from.offset + int64(offset), size: n}
 		from.storage.output = from.storage.output || to.isOutput
-		l.inPlace = append(l.inPlace, plan.InPlace{Call: k, Operand: arg, Result: r, Value: v.Name,
+		l.list(plan.InPlace{Call: k, Operand: arg, Result: r, Value: v.Name,
 			Of: c.Args[arg].Value.Name, Kind: plan.AliasKind(kind.String()), Bytes: n})
 	default:
 		to.place = l.newStorage(v, n)
@@ -352,8 +370,18 @@ func (l *lowering) findBytes(k, r int) (arg int, kind op.AliasKind, offset int) 
 	return -1, 0, 0
 }
 
+// list notes that a value lies in the bytes of another one.
+func (l *lowering) list(p plan.InPlace) {
+	if l.listing {
+		l.inPlace = append(l.inPlace, p)
+	}
+}
+
 // decline notes that no result is put into the bytes of an operand of call k.
 func (l *lowering) decline(k, arg int, reason string) {
+	if !l.listing {
+		return
+	}
 	c := &l.calls[k]
 	v := c.Args[arg].Value
 	l.declined = append(l.declined, plan.Declined{Call: k, Op: c.Op.Name, Node: c.Node, Operand: arg,

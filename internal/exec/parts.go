@@ -3,6 +3,7 @@ package exec
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/tenure-go/tenure/internal/compute"
@@ -24,11 +25,14 @@ import (
 // of the first, and of others whose parts lie around it in the same way.
 type joiner struct {
 	*lowering
-	counts  []int                    // by ID: of how many parts a value is put together
-	users   [][]int                  // by ID: the calls that read or define a value
-	around  []bool                   // by ID: a call with regions takes, carries or returns it
-	values  map[*storage][]*ir.Value // that lie in each
-	reasons map[[2]int]string        // by call and operand, or ^result: why it is copied
+	users  [][]int          // by ID: the calls that read or define a value
+	around []bool           // by ID: a call with regions takes, carries or returns it
+	short  map[int64]string // reasons, by the bytes of pieces
+
+	// For the types of now.
+	counts  []int             // by ID: of how many parts a value is put together; 0 where that was not asked
+	next    []*ir.Value       // by ID: the one after it in its storage
+	reasons map[[2]int]string // by call and operand, or ^result: why it is copied
 
 	// Of the join that is tried.
 	before    []moved
@@ -41,60 +45,10 @@ type moved struct {
 	place
 }
 
-// placeParts joins storages. It needs the places and the ends of all values,
-// and reports whether it has changed places.
-func (l *lowering) placeParts() (changed bool) {
-	if len(l.joins) == 0 {
-		return false
-	}
-	j := &joiner{lowering: l, counts: make([]int, len(l.values)), users: make([][]int, len(l.values)),
-		around: make([]bool, len(l.values)), values: map[*storage][]*ir.Value{}, reasons: map[[2]int]string{}}
-	for _, k := range l.joins {
-		if c := &l.calls[k]; c.static && c.Results[0] != nil {
-			c.parts = c.sig.Parts(nil)
-		}
-	}
-	j.collect()
-	for _, k := range l.joins {
-		c := &l.calls[k]
-		for i := range c.Args {
-			if j.isPart(k, i) && !j.liesInPart(k, i) {
-				reason := j.join(k, c.Args[i].Value, c.Results[0], c.partAt(i))
-				j.note(k, i, reason, &changed)
-			}
-		}
-		for r := range c.Results {
-			if arg, at := j.boxOf(k, r); arg >= 0 && !j.isView(k, r) {
-				reason := j.join(k, c.Results[r], c.Args[arg].Value, at)
-				j.note(k, ^r, reason, &changed)
-			}
-		}
-	}
-	l.storages = slices.DeleteFunc(l.storages, func(s *storage) bool { return s.joined })
-	j.report()
-	return changed
-}
-
-func (j *joiner) note(k, i int, reason string, changed *bool) {
-	if reason != "" {
-		j.reasons[[2]int{k, i}] = reason
-	} else {
-		*changed = true
-	}
-}
-
-// collect finds what lies in each storage, who uses it, and of how many parts
-// it is.
-func (j *joiner) collect() {
-	for _, v := range j.program.Body.Params {
-		s := j.of(v).storage
-		j.values[s] = append(j.values[s], v)
-	}
-	for _, v := range j.defs {
-		s := j.of(v).storage
-		j.values[s] = append(j.values[s], v)
-		j.counts[v.ID] = j.countParts(v)
-	}
+// newJoiner makes the joiner of a lowering, with what does not depend on types.
+func newJoiner(l *lowering) *joiner {
+	j := &joiner{lowering: l, users: make([][]int, len(l.values)), around: make([]bool, len(l.values)), short: map[int64]string{},
+		counts: make([]int, len(l.values)), next: make([]*ir.Value, len(l.values)), reasons: map[[2]int]string{}}
 	for k := range j.calls {
 		for _, a := range j.calls[k].Args {
 			if a.Value != nil {
@@ -114,24 +68,126 @@ func (j *joiner) collect() {
 			}
 		}
 	}
+	return j
 }
 
-// countParts counts the parts of a value, whose operands have been counted.
-func (j *joiner) countParts(v *ir.Value) int {
-	c := &j.calls[j.index.Def(v)]
-	if len(c.Regions) > 0 || v.Kind != ir.Result || !c.static {
-		return 1
+// placeParts joins storages. It needs the places and the ends of all values,
+// and reports whether it has changed places.
+func (l *lowering) placeParts() (changed bool) {
+	if len(l.joins) == 0 {
+		return false
 	}
-	if arg, _ := c.sig.ViewOf(v.Index); arg >= 0 {
-		return max(1, j.counts[c.Args[arg].Value.ID])
+	if l.joiner == nil {
+		l.joiner = newJoiner(l)
 	}
-	n := 0
-	for i, a := range c.Args {
-		if j.isPart(j.index.Def(v), i) {
-			n += max(1, j.counts[a.Value.ID])
+	j := l.joiner
+	for _, k := range l.joins {
+		c := &l.calls[k]
+		if c.split {
+			continue
+		}
+		c.parts, c.split = c.parts[:0], true
+		if c.static && c.Results[0] != nil {
+			if parts := c.sig.Parts(c.parts); parts != nil {
+				c.parts = parts
+			}
 		}
 	}
-	return max(1, min(n, check.MaxParts+1))
+	j.collect()
+	for _, k := range l.joins {
+		c := &l.calls[k]
+		for i := range c.Args {
+			if j.isPart(k, i) && !j.liesInPart(k, i) {
+				reason := j.join(k, c.Args[i].Value, c.Results[0], c.partAt(i))
+				j.note(k, i, reason, &changed)
+			}
+		}
+		for r := range c.Results {
+			if arg, at := j.boxOf(k, r); arg >= 0 && !j.isView(k, r) {
+				reason := j.join(k, c.Results[r], c.Args[arg].Value, at)
+				j.note(k, ^r, reason, &changed)
+			}
+		}
+	}
+	if changed {
+		l.storages = slices.DeleteFunc(l.storages, func(s *storage) bool { return s.joined })
+	}
+	if l.listing {
+		j.report()
+	}
+	return changed
+}
+
+func (j *joiner) note(k, i int, reason string, changed *bool) {
+	if reason != "" {
+		j.reasons[[2]int{k, i}] = reason
+	} else {
+		*changed = true
+	}
+}
+
+// collect finds what lies in each storage.
+func (j *joiner) collect() {
+	clear(j.counts)
+	clear(j.reasons)
+	for _, list := range [][]*ir.Value{j.program.Body.Params, j.defs} {
+		for _, v := range list {
+			s := j.of(v).storage
+			j.next[v.ID] = nil
+			if s.tail == nil {
+				s.head = v
+			} else {
+				j.next[s.tail.ID] = v
+			}
+			s.tail = v
+			s.values++
+		}
+	}
+}
+
+// in lists the values that lie in a storage.
+func (j *joiner) in(s *storage) iter.Seq[*ir.Value] {
+	return func(yield func(*ir.Value) bool) {
+		for v := s.head; v != nil && yield(v); v = j.next[v.ID] {
+		}
+	}
+}
+
+// countParts returns of how many parts a value is put together.
+func (j *joiner) countParts(v *ir.Value) int {
+	if j.counts[v.ID] == 0 {
+		j.counts[v.ID] = max(1, min(j.sumParts(v), check.MaxParts+1))
+	}
+	return j.counts[v.ID]
+}
+
+func (j *joiner) sumParts(v *ir.Value) (n int) {
+	k := j.index.Def(v)
+	if k < 0 || v.Kind != ir.Result {
+		return 1
+	}
+	c := &j.calls[k]
+	if len(c.Regions) > 0 || !c.static {
+		return 1
+	}
+	if arg := j.viewOf(k, v.Index); arg >= 0 {
+		return j.countParts(c.Args[arg].Value)
+	}
+	for i, a := range c.Args {
+		if j.isPart(k, i) {
+			n += j.countParts(a.Value)
+		}
+	}
+	return n
+}
+
+// viewOf returns the operand of call k that result r is a view of, -1 for none.
+func (l *lowering) viewOf(k, r int) (arg int) {
+	arg, kind, _ := l.bytesFor(k, r)
+	if arg >= 0 && kind != op.View { // a donated one, and maybe there is another one behind it
+		arg, _ = l.calls[k].sig.ViewOf(r)
+	}
+	return arg
 }
 
 // partAt returns where operand i is in the result: the index of its first
@@ -171,11 +227,25 @@ func (l *lowering) boxOf(k, r int) (arg int, at []int) {
 	if v == nil || !c.static || !c.Op.Alias.HasBoxes() || l.of(v).size == 0 {
 		return -1, nil
 	}
-	at = make([]int, c.sig.Results[r].Shape.Rank())
-	if arg = c.sig.BoxOf(r, at); arg < 0 || !l.areAlike(v, c.Args[arg].Value) {
+	b := &l.boxes[c.first+r]
+	if !b.known {
+		rank := c.sig.Results[r].Shape.Rank()
+		b.known, b.at = true, slices.Grow(b.at[:0], rank)[:rank]
+		if b.arg = c.sig.BoxOf(r, b.at); b.arg >= 0 && !l.areAlike(v, c.Args[b.arg].Value) {
+			b.arg = -1
+		}
+	}
+	if b.arg < 0 {
 		return -1, nil
 	}
-	return arg, at
+	return b.arg, b.at
+}
+
+// boxed is the answer of boxOf, once it was asked for a result with elements.
+type boxed struct {
+	known bool
+	arg   int
+	at    []int
 }
 
 // liesInBox reports whether result r of call k lies where it is a box of an
@@ -229,7 +299,7 @@ func (j *joiner) join(k int, part, whole *ir.Value, at []int) (reason string) {
 	from, to := j.of(part), j.of(whole)
 	a, b := from.storage, to.storage
 	shift := to.offset + j.distance(whole, at) - from.offset // of a's values, to where they would lie in b
-	if j.counts[whole.ID] > check.MaxParts {
+	if j.countParts(whole) > check.MaxParts {
 		return fmt.Sprintf("the result has more than %d parts", check.MaxParts)
 	}
 	if a == b {
@@ -245,7 +315,7 @@ func (j *joiner) join(k int, part, whole *ir.Value, at []int) (reason string) {
 		return "no proof of its strides was found"
 	}
 	if n := j.pieceOf(part, whole); strided && n < shortPiece && !j.leastMemory {
-		return fmt.Sprintf("pieces of %d bytes are copied faster", n)
+		return j.shortPieces(n)
 	}
 	low, high := min(0, shift), max(b.size, a.size+shift)
 	if strided {
@@ -269,7 +339,7 @@ func (j *joiner) join(k int, part, whole *ir.Value, at []int) (reason string) {
 		return "elements of other values in its bytes would not be aligned"
 	}
 	j.before = j.before[:0]
-	inA := len(j.values[a])
+	inA := a.values
 	if reason = j.move(a, b, part, whole, shift, low, strided); reason == "" {
 		reason = j.fault(j.before[:inA], j.before[inA:], strided)
 	}
@@ -288,7 +358,7 @@ func (j *joiner) join(k int, part, whole *ir.Value, at []int) (reason string) {
 // whole as the part does, and begins there at the index that is returned.
 func (j *joiner) wholeOf(part, whole *ir.Value, at []int) (*ir.Value, []int) {
 	from := j.of(part)
-	for _, v := range j.values[from.storage] {
+	for v := range j.in(from.storage) {
 		x := j.of(v)
 		if x.layout != nil || x.offset != 0 || x.size != from.storage.size || !j.areAlike(v, whole) || !j.hasStrides(part, j.strides(v)) {
 			continue
@@ -312,6 +382,14 @@ func (j *joiner) wholeOf(part, whole *ir.Value, at []int) (*ir.Value, []int) {
 // of: to compute with shorter ones takes longer than to copy them.
 const shortPiece = 512
 
+// shortPieces is the reason not to join a part of short pieces.
+func (j *joiner) shortPieces(n int64) string {
+	if j.short[n] == "" {
+		j.short[n] = fmt.Sprintf("pieces of %d bytes are copied faster", n)
+	}
+	return j.short[n]
+}
+
 // pieceOf returns how many bytes of a part follow one another in the whole.
 func (j *joiner) pieceOf(part, whole *ir.Value) int64 {
 	typ, strides, n := j.types.Of(part), j.strides(whole), 1
@@ -327,10 +405,10 @@ func (j *joiner) pieceOf(part, whole *ir.Value) int64 {
 // move moves the values of a to where they would lie in b, and those of b
 // behind bytes that come before them. It keeps where they were.
 func (j *joiner) move(a, b *storage, part, whole *ir.Value, shift, low int64, strided bool) (reason string) {
-	for _, v := range j.values[a] {
+	for v := range j.in(a) {
 		j.before = append(j.before, moved{v, j.of(v).place})
 	}
-	for _, v := range j.values[b] {
+	for v := range j.in(b) {
 		j.before = append(j.before, moved{v, j.of(v).place})
 	}
 	elem := int64(part.Type.DType.Size())
@@ -346,7 +424,7 @@ func (j *joiner) move(a, b *storage, part, whole *ir.Value, shift, low int64, st
 			empty = append(empty, m.v)
 		}
 		switch {
-		case n >= len(j.values[a]):
+		case n >= a.values:
 			x.offset -= low
 		case !strided || x.size == 0:
 			x.offset, x.storage = x.offset+shift-low, b
@@ -479,7 +557,15 @@ func (l *lowering) layoutOf(v *ir.Value) *shape.Layout {
 // isReturned reports whether an input's bytes are those of an output: the input
 // itself, or a view of it.
 func (j *joiner) isReturned(s *storage) bool {
-	return s.space == plan.SpaceInput && slices.ContainsFunc(j.values[s], func(v *ir.Value) bool { return slices.Contains(j.program.Body.Results, v) })
+	if s.space != plan.SpaceInput {
+		return false
+	}
+	for v := range j.in(s) {
+		if slices.Contains(j.program.Body.Results, v) {
+			return true
+		}
+	}
+	return false
 }
 
 // later returns the value that is computed last.
@@ -503,7 +589,7 @@ func (j *joiner) keeps(s, a *storage, block *ir.Block) (reason string) {
 	case s.passed:
 		return "a branch or a loop passes it on"
 	}
-	for _, v := range j.values[s] {
+	for v := range j.in(s) {
 		in := j.program.Body
 		if k := j.index.Def(v); k >= 0 {
 			in = j.index.Calls[k].Block
@@ -521,8 +607,8 @@ func (j *joiner) keeps(s, a *storage, block *ir.Block) (reason string) {
 // isOnlyRead reports whether nothing is written into a storage but its first
 // value: the others are views of it.
 func (j *joiner) isOnlyRead(s *storage) bool {
-	for _, v := range j.values[s][1:] {
-		if !j.isView(j.index.Def(v), v.Index) {
+	for v := range j.in(s) {
+		if v != s.head && !j.isView(j.index.Def(v), v.Index) {
 			return false
 		}
 	}
@@ -533,7 +619,7 @@ func (j *joiner) isOnlyRead(s *storage) bool {
 // elements when they are moved, and have no larger ones than an output, which
 // may become of their bytes, or an input whose bytes the others are.
 func (j *joiner) isAligned(s, other *storage, by, elem int64) bool {
-	for _, v := range j.values[s] {
+	for v := range j.in(s) {
 		size := int64(v.Type.DType.Size())
 		if by%size != 0 || size > elem || other.space == plan.SpaceInput && size > int64(j.program.Body.Params[other.arg].Type.DType.Size()) {
 			return false
@@ -603,7 +689,7 @@ func (j *joiner) partPlace(k, i int) place {
 // size.
 func (j *joiner) merge(a, b *storage, size int64) {
 	into, from := b, a
-	if from.space == plan.SpaceInput || into.space != plan.SpaceInput && len(j.values[from]) > len(j.values[into]) {
+	if from.space == plan.SpaceInput || into.space != plan.SpaceInput && from.values > into.values {
 		into, from = from, into
 	}
 	for _, m := range j.before {
@@ -613,8 +699,9 @@ func (j *joiner) merge(a, b *storage, size int64) {
 		into.name, into.owner, into.size = from.name, from.owner, from.size
 	}
 	into.output, from.joined = into.output || from.output, true
-	j.values[into] = append(j.values[into], j.values[from]...)
-	delete(j.values, from)
+	j.next[into.tail.ID] = from.head
+	into.tail, into.values = from.tail, into.values+from.values
+	from.head, from.tail, from.values = nil, nil, 0
 }
 
 // report lists the values that lie where they are parts of others, and those

@@ -126,7 +126,7 @@ func (l *lowering) placeState(k, i int) error {
 	}
 	l.of(p).place = from
 	from.storage.passed, from.storage.output = true, from.storage.output || l.of(v).isOutput
-	l.inPlace = append(l.inPlace, plan.InPlace{Call: k, Operand: arg, Result: r, Value: v.Name,
+	l.list(plan.InPlace{Call: k, Operand: arg, Result: r, Value: v.Name,
 		Of: c.Args[arg].Value.Name, Kind: plan.AliasKind(kind.String()), Bytes: from.size})
 	return nil
 }

@@ -23,7 +23,6 @@ type structure struct {
 	types   ir.Types // that the program has
 	options Options
 	weights []*ir.Value // by ID
-	fixed   []bool      // by number of the call: its constants are the store's, which do not depend on sizes
 	draws   bool        // some call may draw random numbers
 
 	instances, rebound atomic.Int64 // the latter: tasks that were bound anew because their sizes wanted it
@@ -57,10 +56,9 @@ func newStructure(p *ir.Program, o Options) *structure {
 		s.weights[v.ID] = v
 	}
 	s.layout.Values = make([]check.Position, p.NumIDs())
-	s.fixed = make([]bool, len(s.lowering.calls))
 	for k := range s.lowering.calls {
 		s.draws = s.draws || s.lowering.calls[k].Op.Impure
-		s.fixed[k] = !slices.ContainsFunc(s.lowering.calls[k].Args, func(a ir.Operand) bool {
+		s.lowering.fixed[k] = !slices.ContainsFunc(s.lowering.calls[k].Args, func(a ir.Operand) bool {
 			return a.Value != nil && a.Value.Kind == ir.Weight && (o.Store == nil || !o.Store.Has(a.Value))
 		})
 	}

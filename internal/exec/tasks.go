@@ -96,7 +96,7 @@ func (e *Executable) refill(ts *tasks, k int) error {
 	if t := ts.list[k]; t != nil {
 		t.Begun = nil
 		var err error
-		if e.setTypes(t.Call, k) || !e.structure.fixed[k] {
+		if e.setTypes(t.Call, k) || !e.structure.lowering.fixed[k] {
 			err = t.Refill()
 		}
 		if err == nil && e.packing.agrees(e, k, t) {

@@ -149,17 +149,18 @@ func (c *aliasCall) say(pair int) aliasPair {
 	return p
 }
 
-// fit evaluates the rules for the current sizes and compares. It returns the
-// difference, "" if there is none.
-func (a *aliases) fit(s *Structure) (why string) {
+// fit evaluates the rules for the current sizes and compares: of the calls and
+// values that changes concern, unless it is nil. It returns the difference, ""
+// if there is none.
+func (a *aliases) fit(s *Structure, changed *changes) (why string) {
 	for _, e := range a.empty {
-		if isEmpty(s.types[e.id]) != e.empty && !s.ignores("empty") {
+		if (changed == nil || changed.isNew[e.id]) && isEmpty(s.types[e.id]) != e.empty && !s.ignores("empty") {
 			return "empty"
 		}
 	}
 	for i := range a.calls {
 		c := &a.calls[i]
-		if s.fillTracking(c) {
+		if changed != nil && c.known && !changed.concerns(&c.shadow) || s.fillTracking(c) {
 			continue
 		}
 		same := true

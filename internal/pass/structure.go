@@ -49,14 +49,15 @@ type Structure struct {
 	small              [][]byte // by ID: copies of small constants that do not, which steps read
 	values             []int    // of the program
 
-	types  []op.Type        // by ID: for the sizes of the last Instance
-	data   [][]byte         // by ID: of varying constants, as far as steps have been taken
-	stored [][]byte         // by ID: those of them that have bytes of their own, also between two instances
-	stamps []int            // by ID: counts the changes of their bytes
-	value  func(int) []byte // of an input
-	asked  bool             // a rule or a kernel asked for the value of an operand
-	slab   slab
-	room   []byte // scratch of kernels
+	types   []op.Type        // by ID: for the sizes of the last Instance
+	data    [][]byte         // by ID: of varying constants, as far as steps have been taken
+	stored  [][]byte         // by ID: those of them that have bytes of their own, also between two instances
+	stamps  []int            // by ID: counts the changes of their bytes
+	value   func(int) []byte // of an input
+	asked   bool             // a rule or a kernel asked for the value of an operand
+	slab    slab
+	room    []byte // scratch of kernels
+	changes changes
 
 	last []op.Type // of the parameters of the last instance
 	why  string    // see Refusal
@@ -97,6 +98,7 @@ func (c *Context) Structure() (s *Structure, reason string) {
 		}
 	}
 	s.aliases = s.aliasesOf()
+	s.changes = s.changesOf()
 	s.last = slices.Clone(s.firstParams)
 	return s, ""
 }
@@ -240,9 +242,9 @@ func (s *Structure) donatesAlike(types ir.Types, constants Constants) bool {
 	return same
 }
 
-// fit takes the steps for parameters of these types and compares all outcomes
-// and answers. It returns the difference, "" if there is none.
-func (s *Structure) fit(params []op.Type, value func(int) []byte) (why string) {
+// fitAll takes the steps for parameters of these types and compares all
+// outcomes and answers. It returns the difference, "" if there is none.
+func (s *Structure) fitAll(params []op.Type, value func(int) []byte) (why string) {
 	if len(params) != len(s.params) {
 		return "number of inputs"
 	}
@@ -278,9 +280,18 @@ func (s *Structure) fit(params []op.Type, value func(int) []byte) (why string) {
 	if _, _, why := s.hold(guards, constant, len(s.steps)); why != "" {
 		return why
 	}
+	if why := s.holdViews(nil); why != "" {
+		return why
+	}
+	return s.aliases.fit(s, nil)
+}
+
+// holdViews compares what wholeView said of calls: of those that changes
+// concern, unless it is nil.
+func (s *Structure) holdViews(c *changes) (why string) {
 	for i := range s.views {
 		g := &s.views[i]
-		if s.fill(&g.call) {
+		if c != nil && g.call.known && !c.concerns(&g.call) || s.fill(&g.call) {
 			continue
 		}
 		arg, whole := wholeViewOf(&g.call.sig)
@@ -288,7 +299,7 @@ func (s *Structure) fit(params []op.Type, value func(int) []byte) (why string) {
 			return "view"
 		}
 	}
-	return s.aliases.fit(s)
+	return ""
 }
 
 // hold compares the answers to the questions that were asked after so many
@@ -300,12 +311,15 @@ func (s *Structure) hold(guards []guard, constant []valueGuard, at int) (_ []gua
 		}
 	}
 	for ; len(constant) > 0 && constant[0].at <= at; constant = constant[1:] {
-		if g := constant[0]; !bytes.Equal(s.data[g.id], g.data) && !s.ignores("value") {
+		if g := &constant[0]; !s.isConstant(g) && !s.ignores("value") {
 			return nil, nil, "value"
 		}
 	}
 	return guards, constant, ""
 }
+
+// isConstant reports whether a constant has the bytes that a pass read.
+func (s *Structure) isConstant(g *valueGuard) bool { return bytes.Equal(s.data[g.id], g.data) }
 
 func (s *Structure) ignores(kind string) bool { return s.ignored != nil && s.ignored(kind) }
 
