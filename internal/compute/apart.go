@@ -155,7 +155,7 @@ func inferred(s *op.Sig) int {
 	if s.Int("training_mode") != 0 {
 		return 0
 	}
-	return min(2, s.Args[0].Shape.Rank())
+	return s.Args[0].Shape.Rank()
 }
 
 // channelsApart are samples, and channels, which are axis 0 of some operands.

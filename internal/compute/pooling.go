@@ -6,6 +6,7 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/conv"
 	"github.com/tenure-go/tenure/internal/kernel/reduce"
 	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
 )
 
 var _ = register(map[string]binder{
@@ -76,8 +77,24 @@ func (k *pooling) fill(c *op.Call) (bool, error) {
 	if err := fillWindow(&to.Window, axes); err != nil {
 		return false, err
 	}
+	if to.InSteps, to.OutSteps = stepsOf(&c.In[0]), stepsOf(&c.Out[0]); to.InSteps != (conv.Steps{}) || to.OutSteps != (conv.Steps{}) {
+		to.Channels = c.In[0].Shape.Size(1)
+	}
 	k.Reset(to)
 	return elements(&c.Out[0]) > 0, nil
+}
+
+func (k *pooling) takesStrides() bool { return true }
+
+var _ = registerWalkers(poolsRows, "max_pool", "average_pool")
+
+// poolsRows: images whose rows lie in one piece, at any distance. Indices count
+// the elements of all planes, and the pool of a whole plane is a reduction.
+func poolsRows(s *op.Sig, in, out []*shape.Layout) bool {
+	if len(s.Results) > 1 && !s.Results[1].IsZero() || isHalf(s.Args[0].DType) || s.Args[0].Shape.Rank()-2 > conv.MaxSpatial {
+		return false
+	}
+	return product(s.Results[0].Shape.Sizes()[2:]) > 1 && inRows(in) && inRows(out)
 }
 
 // pooled is a pool without indices. One whose windows are the whole input is a
@@ -157,7 +174,7 @@ func (k *plainPool[T]) Refill(t *Task) error {
 	if err != nil || !ok {
 		return err
 	}
-	k.plain = conv.PlainPool{Kind: k.Kind, Planes: k.Planes, Window: k.Window, ColumnMajor: k.ColumnMajor}
+	k.plain = conv.PlainPool{Kind: k.Kind, Planes: k.Planes, Channels: k.Channels, Window: k.Window, ColumnMajor: k.ColumnMajor}
 	k.plain.Prepare()
 	t.Tiles = k.plain.Tiles()
 	return nil

@@ -2,6 +2,7 @@ package compute
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
@@ -98,10 +99,13 @@ func (k *plainConv) Refill(t *Task) error {
 	if err := fillWindow(&k.Window, axes); err != nil || elements(&c.Out[0]) == 0 {
 		return err
 	}
+	k.InSteps, k.OutSteps = stepsOf(&c.In[0]), stepsOf(&c.Out[0])
 	k.Prepare()
 	t.Tiles = k.Tiles()
 	return nil
 }
+
+func (k *plainConv) takesStrides() bool { return true }
 
 func (k *plainConv) Tile(t *Task, tile int, _ []byte) {
 	c := t.Call
@@ -154,6 +158,9 @@ func (k *floatConv) fill(c *op.Call) error {
 	if err := fillWindow(&to.Window, axes); err != nil {
 		return err
 	}
+	if to.InSteps = stepsOf(&c.In[0]); has(c, 3) {
+		to.ResidualSteps = stepsOf(&c.In[3])
+	}
 	if has(c, 2) {
 		to.Bias = gemm.BiasRow
 	}
@@ -162,8 +169,37 @@ func (k *floatConv) fill(c *op.Call) error {
 			return err
 		}
 	}
+	if to.Pool == nil {
+		to.OutSteps = stepsOf(&c.Out[0])
+	} else {
+		to.Pool.OutSteps = stepsOf(&c.Out[0])
+	}
 	k.Reset(to)
 	return nil
+}
+
+func (k *floatConv) takesStrides() bool { return true }
+
+var _ = registerWalkers(convolvesRows, "conv", "fused_conv")
+
+// convolvesRows: images whose rows lie in one piece, at any distance.
+func convolvesRows(s *op.Sig, in, out []*shape.Layout) bool {
+	for i, l := range in {
+		if i != 0 && i != 3 && !noGaps([]*shape.Layout{l}) {
+			return false
+		}
+	}
+	if s.Has(3) && s.Def.Name == "fused_conv" && s.Str("pool") != "" && in[3] != nil && !isWhole(in[3], 2) {
+		return false
+	}
+	return isWideFloat(s.Args[0].DType) && s.Args[0].Shape.Rank()-2 <= conv.MaxSpatial && areNear(in) && inRows(in) && inRows(out)
+}
+
+// areNear reports whether offsets between channels fit the tables of kernels.
+func areNear(layouts []*shape.Layout) bool {
+	return !slices.ContainsFunc(layouts, func(l *shape.Layout) bool {
+		return l != nil && !l.IsContiguous() && l.Strides()[1] > conv.MostChannelStep
+	})
 }
 
 // fuse adds the operations fused into a convolution.

@@ -118,6 +118,63 @@ func TestBoxesInPlace(t *testing.T) {
   %h = reduce_max(%g, @one)
   return %h
 }`, 18 << 10, 5, 0, nil},
+		{"maps that are resized and transposed convolutions, into a convolution", `func @f(%x: f32[2,4,8,8], %y: f32[2,8,16,16]) -> (f32[2,4,16,16]) {
+  weight @i64_16: i64[1]
+  weight @t: f32[4,8,2,2]
+  weight @u: f32[4,20,3,3]
+  weight @ints_2_4_16_16: i64[4]
+  %a: f32[2,8,16,16] = conv_transpose(%x, @t) {strides = [2, 2]}
+  %b: f32[2,4,16,16] = resize(%x, _, _, @ints_2_4_16_16)
+  %c = relu(%y)
+  %d = concat(%a, %b, %c) {axis = 1}
+  %e: f32[2,4,16,16] = conv(%d, @u) {pads = [1, 1, 1, 1]}
+  return %e
+}`, 40 << 10, 3, 0, nil},
+		{"convolutions side by side, into a pool", `func @f(%x: f32[1,2,16,16], %y: f32[1,2,16,16]) -> (f32[1,4,16,8]) {
+  weight @w: f32[4,2,3,3]
+  weight @v: f32[4,2,1,1]
+  %a: f32[1,4,16,16] = conv(%x, @w) {pads = [1, 1, 1, 1]}
+  %b: f32[1,4,16,16] = conv(%y, @v)
+  %c = concat(%a, %b) {axis = 2}
+  %d: f32[1,4,16,8] = max_pool(%c) {kernel_shape = [2, 2], strides = [2, 2]}
+  return %d
+}`, 8 << 10, 2, 0, nil},
+		{"rows of an image, into convolutions", `func @f(%x: f32[1,2,8,256]) -> (f32[1,2,6,126], f32[1,3,4,128]) {
+  weight @one: i64[1]
+  weight @i64_3: i64[1]
+  weight @i64_128: i64[1]
+  weight @last: i64[1]
+  weight @i64_2: i64[1]
+  weight @i64_6: i64[1]
+  weight @w: f32[2,2,3,3]
+  weight @v: f32[3,2,1,1]
+  %a = neg(%x)
+  %h: f32[1,2,8,128] = slice(%a, @i64_128, @last, @i64_3)
+  %b: f32[1,2,6,126] = conv(%h, @w)
+  %r: f32[1,2,4,128] = slice(%h, @i64_2, @i64_6, @i64_2)
+  %c: f32[1,3,4,128] = conv(%r, @v)
+  return %b, %c
+}`, 16 << 10, 0, 2, nil},
+		{"sequences of two layers, side by side", `func @f(%x: f32[3,2,128]) -> (f32[3,2,128]) {
+  weight @w: f32[1,512,128]
+  weight @r: f32[1,512,128]
+  weight @u: f32[1,512,256]
+  weight @ints_3_2_128: i64[3]
+  %a = neg(%x)
+  %y: f32[3,1,2,128] = lstm(%a, @w, @r) {hidden_size = 128}
+  %b: f32[3,2,128] = reshape(%y, @ints_3_2_128)
+  %c = concat(%a, %b) {axis = 2}
+  %z: f32[3,1,2,128] = lstm(%c, @u, @r) {hidden_size = 128}
+  %d: f32[3,2,128] = reshape(%z, @ints_3_2_128)
+  return %d
+}`, 6 << 10, 2, 1, nil},
+		{"a running sum of a part", `func @f(%x: f32[4,256]) -> (f32[4,256]) {
+  weight @i64_0: i64[1]
+  %h, %t = split(%x) {axis = 1, num_outputs = 2}
+  %a = cum_sum(%h, @i64_0)
+  %c = concat(%a, %t) {axis = 1}
+  return %c
+}`, 0, 1, 2, []string{"not donated"}},
 		{"short pieces", `func @f(%x: f32[64,4], %y: f32[64,4]) -> (f32[64,8]) {
   %a = neg(%x)
   %b = relu(%y)

@@ -14,15 +14,17 @@ import (
 // output positions, block by block, into scratch, and multiplies them with the
 // weights where they lie. Padding is zero after the prologue. The bias is per
 // output channel. With a pool, a tile computes the rows of the convolution that
-// it needs in scratch, and writes only the pool's results. The input and the
-// output may be slices along the channels of wider tensors; their batch strides
-// say how much wider.
+// it needs in scratch, and writes only the pool's results. The input, the
+// output and the residual may be boxes of larger tensors, whose rows lie in one
+// piece: InSteps, OutSteps (of a pool, that of its window) and ResidualSteps
+// say how. What is computed does not depend on them. Under a pool, the planes
+// of a residual lie in one piece.
 type Conv struct {
 	Batch, Group            int
 	InChannels, OutChannels int
 	Window
 
-	InBatchStride, OutBatchStride, ResidualBatchStride int // elements; 0 if batches follow each other
+	ResidualSteps Steps // zero if the elements follow each other
 
 	ScaleShift   bool // prologue: x*Scale[c] + Shift[c] ...
 	PrologueRelu bool // ... then max(x, 0)
@@ -38,6 +40,9 @@ type Conv struct {
 	block    int    // of depth that is packed at once: whole channels if their taps are few
 	perGroup int    // M/Group
 	view     Window // the window the patches are gathered through: one long row for a pointwise convolution
+	resView  Steps  // of the residual, for the axes of view
+	inWhole  bool   // planes of the input lie in one piece,
+	outWhole bool   // and those of the output and the residual
 	panels   WeightPanels
 
 	rowTile, colTile   int // output channels per tile, and positions (depthwise: rows; pooled: steps of the pool)
@@ -95,12 +100,7 @@ func (c *Conv) Prepare(v *kernel.Variant) {
 	if c.PackedWeights {
 		c.packed()
 	}
-	orElse := func(v *int, size int) {
-		if *v == 0 {
-			*v = size
-		}
-	}
-	orElse(&c.InBatchStride, c.InChannels*c.inArea)
+	c.prepareSteps()
 	copyable := c.outArea > 0 && c.Window.copyable()
 	switch {
 	case c.Pool != nil:
@@ -116,19 +116,28 @@ func (c *Conv) Prepare(v *kernel.Variant) {
 		c.prepareRows()
 	case c.PackedWeights && copyable:
 		c.kind = convDirect
-		if c.pointwise() {
+		if c.pointwise() && c.inWhole && c.outWhole {
 			c.view.flatten()
 		}
 		c.tileDirect()
 	default:
 		c.kind = convPanels
-		if c.pointwise() {
+		if c.pointwise() && c.inWhole {
 			c.view.flatten()
 		}
 		c.preparePanels()
 	}
-	orElse(&c.OutBatchStride, c.OutChannels*c.outArea)
-	orElse(&c.ResidualBatchStride, c.OutChannels*c.outArea)
+}
+
+// prepareSteps sets how operands and results lie.
+func (c *Conv) prepareSteps() {
+	c.ResidualSteps.orElse(c.out)
+	c.InSteps.setBatch(c.InChannels)
+	c.OutSteps.setBatch(c.OutChannels)
+	c.ResidualSteps.setBatch(c.OutChannels)
+	c.view.InSteps, c.view.OutSteps, c.resView = c.InSteps, c.OutSteps, c.ResidualSteps
+	c.inWhole = c.InSteps.isWhole(c.in)
+	c.outWhole = c.OutSteps.isWhole(c.out) && (!c.Residual || c.ResidualSteps.isWhole(c.out))
 }
 
 // Reset makes c the problem to, which is not prepared, and keeps the lists of c
@@ -162,6 +171,8 @@ func (w *Window) flatten() {
 	w.in = [MaxSpatial]int{1, 1, w.inArea}
 	w.out = w.in
 	w.padEnd = [MaxSpatial]int{}
+	w.InSteps.Plane, w.InSteps.Row = w.inArea, w.inArea
+	w.OutSteps.Plane, w.OutSteps.Row = w.inArea, w.inArea
 }
 
 func (c *Conv) preparePanels() {
@@ -178,6 +189,9 @@ func (c *Conv) preparePanels() {
 		c.packA = c.rowTile * min(c.depth, c.block)
 	case c.colTile > c.nr:
 		c.packA = gemm.CrowdedFloats(c.rowTile, min(c.depth, c.block), c.depth)
+	}
+	if !c.outWhole {
+		c.region = c.rowTile * c.colTile
 	}
 }
 
@@ -216,14 +230,61 @@ func (c *Conv) Tile(t int, scratch []float32, args *Args) {
 func (c *Conv) panelTile(batch, group, row, col int, scratch []float32, args *Args) {
 	first := group*c.perGroup + row
 	r := gemm.Rect{
-		At: batch*c.OutBatchStride + first*c.outArea + col, Ld: c.outArea,
-		Res: batch*c.ResidualBatchStride + first*c.outArea + col, ResLD: c.outArea,
+		At: batch*c.OutSteps.Batch + first*c.OutSteps.Channel + col, Ld: c.OutSteps.Channel,
+		Res: batch*c.ResidualSteps.Batch + first*c.ResidualSteps.Channel + col, ResLD: c.ResidualSteps.Channel,
 		Rows: min(c.rowTile, c.perGroup-row), Cols: min(c.colTile, c.outArea-col),
 		Row: first, Col: col, Width: c.outArea,
 	}
-	acc := c.Begin(c.v, &r, args.Out, nil, args.Residual)
-	c.multiply(&r, batch, group, acc, scratch, args.Out, args)
-	c.End(c.v, &r, args.Out, args.Bias)
+	out, residual := args.Out, args.Residual
+	if !c.outWhole {
+		out, residual = c.bringResidual(&r, scratch, batch, residual), nil
+		if c.Residual {
+			residual = out
+		}
+	}
+	acc := c.Begin(c.v, &r, out, nil, residual)
+	c.multiply(&r, batch, group, acc, scratch, out, args)
+	c.End(c.v, &r, out, args.Bias)
+	if !c.outWhole {
+		c.putRows(&r, out, args.Out[batch*c.OutSteps.Batch:])
+	}
+}
+
+// bringResidual moves a rectangle into scratch, with the residual if there is
+// one.
+func (c *Conv) bringResidual(r *gemm.Rect, scratch []float32, batch int, residual []float32) []float32 {
+	r.At, r.Ld, r.Res, r.ResLD = 0, r.Cols, 0, r.Cols
+	region := scratch[c.packB:][:r.Rows*r.Cols]
+	if !c.Residual {
+		return region
+	}
+	residual = residual[batch*c.ResidualSteps.Batch:]
+	for done := 0; done < r.Cols; {
+		at, n := c.piece(&c.ResidualSteps, r.Col+done, r.Cols-done)
+		for i := range r.Rows {
+			copy(region[i*r.Cols+done:][:n], residual[(r.Row+i)*c.ResidualSteps.Channel+at:])
+		}
+		done += n
+	}
+	return region
+}
+
+// putRows copies a rectangle in scratch to the rows of a sample of the output.
+func (c *Conv) putRows(r *gemm.Rect, region, out []float32) {
+	for done := 0; done < r.Cols; {
+		at, n := c.piece(&c.OutSteps, r.Col+done, r.Cols-done)
+		for i := range r.Rows {
+			copy(out[(r.Row+i)*c.OutSteps.Channel+at:], region[i*r.Cols+done:][:n])
+		}
+		done += n
+	}
+}
+
+// piece returns where output position pos lies in its channel, and how many of
+// n positions from it on are in its row.
+func (c *Conv) piece(s *Steps, pos, n int) (at, inRow int) {
+	x, width := pos%c.out[2], c.out[2]
+	return s.at(pos/width/c.out[1], pos/width%c.out[1], x), min(n, width-x)
 }
 
 // multiply adds the products of weights and patches to a rectangle of channels

@@ -189,9 +189,14 @@ func convCase(t *testing.T, v *kernel.Variant, r *rand.Rand, name string, c conv
 	var before, after int
 	if sliced {
 		before, after = 3, 5
-		c.InBatchStride, c.OutBatchStride = c.InChannels*inArea+8, outSize+8
+		c.InSteps = stepsWith(c.InChannels, want.In, [4]int{8})
+		if c.Pool != nil {
+			c.Pool.OutSteps = stepsWith(c.OutChannels, poolWindow(v, c.Pool, probe.Window.Out).Out, [4]int{8})
+		} else {
+			c.OutSteps = stepsWith(c.OutChannels, want.Out, [4]int{8})
+		}
 		if res == kerneltest.InPlaceResidual {
-			c.ResidualBatchStride = c.OutBatchStride
+			c.ResidualSteps = c.OutSteps
 		}
 	}
 	const other = 77 // stands in the parts of wide tensors that are not ours

@@ -44,16 +44,16 @@ func (c *Conv) depthwiseTile(first, row, part int, scratch []float32, args *Args
 }
 
 func (c *Conv) depthwiseRows(batch, group, row, z, y, rows int, scratch []float32, args *Args) {
-	c.rows.copy(c.v, scratch, args.In[batch*c.InBatchStride+group*c.inArea:][:c.inArea], 0, z, y, rows, c.rowChange(group, args))
+	c.rows.copy(c.v, scratch, args.In[batch*c.InSteps.Batch+group*c.InSteps.Channel:], 0, z, y, rows, c.rowChange(group, args))
 	m := group*c.perGroup + row
-	n := rows * c.out[2]
-	at := m*c.outArea + (z*c.out[1]+y)*c.out[2]
-	out, weights := args.Out[batch*c.OutBatchStride+at:][:n], args.Weights[m*c.taps:][:c.taps]
+	n := (rows-1)*c.OutSteps.Row + c.out[2]
+	out, weights := args.Out[batch*c.OutSteps.Batch+m*c.OutSteps.Channel+c.OutSteps.at(z, y, 0):][:n], args.Weights[m*c.taps:][:c.taps]
 	call := c.rows.call(c.v, scratch, rows)
 	call.Out, call.Weights = &out[0], &weights[0]
 	if c.Residual {
-		residual := args.Residual[batch*c.ResidualBatchStride+at:][:n]
-		call.Residual, call.ResidualStep = &residual[0], call.OutStep
+		s := &c.ResidualSteps
+		residual := args.Residual[batch*s.Batch+m*s.Channel+s.at(z, y, 0):][:(rows-1)*s.Row+c.out[2]]
+		call.Residual, call.ResidualStep = &residual[0], 4*s.Row
 	}
 	if c.Bias != gemm.NoBias {
 		call.Bias = args.Bias[m]
@@ -61,7 +61,13 @@ func (c *Conv) depthwiseRows(batch, group, row, z, y, rows int, scratch []float3
 	var clamped bool
 	call.Low, call.High, clamped = c.Act.Clamp()
 	windowRows(c.v, kernel.WindowSum, call)
-	if !clamped {
+	switch {
+	case clamped:
+	case c.outWhole:
 		c.Act.Apply(c.v, out)
+	default:
+		for i := range rows {
+			c.Act.Apply(c.v, out[i*c.OutSteps.Row:][:c.out[2]])
+		}
 	}
 }

@@ -22,6 +22,10 @@ const (
 	directCopy      = 24 << 10 // floats of copied planes, about
 )
 
+// MostChannelStep bounds the distance of channels with gaps: those of a block
+// are within the offsets of a table.
+const MostChannelStep = math.MaxInt32 / 4 / directDepth
+
 // directConv is how a direct convolution is cut.
 type directConv struct {
 	inPlace            bool
@@ -36,6 +40,9 @@ type directConv struct {
 // prepareDirect fits a tile's sums and planes into a second-level cache.
 func (c *Conv) prepareDirect() {
 	w, d := &c.view, &c.direct
+	for range w.units() {
+		c.resView.dropUnit()
+	}
 	w.DropUnits()
 	d.inPlace = !c.ScaleShift && !c.PrologueRelu && w.StaysInside()
 	d.block = max(1, directDepth/c.taps)
@@ -60,8 +67,8 @@ func (c *Conv) finishDirect() {
 		d.block = min(d.block, max(1, directCopy/plane))
 	}
 	d.block = min(d.block, channels)
-	strides := [MaxSpatial]int{w.in[1] * w.in[2] * w.dilation[0], w.in[2] * w.dilation[1], w.dilation[2]}
-	channel := w.inArea
+	strides := [MaxSpatial]int{w.InSteps.Plane * w.dilation[0], w.InSteps.Row * w.dilation[1], w.dilation[2]}
+	channel := w.InSteps.Channel
 	if !d.inPlace {
 		strides = [MaxSpatial]int{d.height * d.width, d.width * w.dilation[1], w.dilation[2]}
 		channel = plane
@@ -124,11 +131,12 @@ func (c *Conv) sumRows(positions int) int {
 type outputArea struct{ z, y, x, rows, cols int }
 
 // planesOut is where the planes of a tile go: that of its first channel begins
-// at at, the others step apart; likewise the residual's.
+// at at, the others step apart, and rows are row apart; likewise the
+// residual's.
 type planesOut struct {
-	data              []float32
-	at, step          int
-	residual, resStep int
+	data                      []float32
+	at, step, row             int
+	residual, resStep, resRow int
 }
 
 func (c *Conv) directTile(batch, group, row, part int, scratch []float32, args *Args) {
@@ -137,11 +145,11 @@ func (c *Conv) directTile(batch, group, row, part int, scratch []float32, args *
 		z: part / d.colParts / d.rowParts, y: part / d.colParts % d.rowParts * d.rows, x: part % d.colParts * d.cols,
 	}
 	a.rows, a.cols = min(d.rows, w.out[1]-a.y), min(d.cols, w.out[2]-a.x)
-	first := (a.z*w.out[1]+a.y)*w.out[2] + a.x
 	m := group*c.perGroup + row
+	to, from := &w.OutSteps, &c.resView
 	c.directArea(batch, group, row, a, scratch, args, planesOut{
-		data: args.Out, at: batch*c.OutBatchStride + m*c.outArea + first, step: c.outArea,
-		residual: batch*c.ResidualBatchStride + m*c.outArea + first, resStep: c.outArea,
+		data: args.Out, at: batch*to.Batch + m*to.Channel + to.at(a.z, a.y, a.x), step: to.Channel, row: to.Row,
+		residual: batch*from.Batch + m*from.Channel + from.at(a.z, a.y, a.x), resStep: from.Channel, resRow: from.Row,
 	})
 }
 
@@ -166,9 +174,18 @@ func (c *Conv) directArea(batch, group, row int, a outputArea, scratch []float32
 			c.directPanel(&call, vectors, a, x, sums[(p-row)*capacity:])
 		}
 	}
+	n := a.rows * a.cols // positions that leave together
+	if a.rows > 1 && (out.row != a.cols || c.Residual && out.resRow != a.cols) {
+		n = a.cols
+	}
 	for p := row; p < end; p += c.v.Conv.Lanes {
 		panel := (p - row) / (2 * c.v.Conv.Lanes) * 2 * c.v.Conv.Lanes
-		c.leave(p, min(c.v.Conv.Lanes, end-p), group, 4*c.vectorsAt(row+panel)*c.v.Conv.Lanes, sums[panel*capacity+(p-row-panel):], a, args, out, p-row)
+		step := c.vectorsAt(row+panel) * c.v.Conv.Lanes
+		for i := 0; i*n < a.rows*a.cols; i++ {
+			part := out
+			part.at, part.residual = out.at+(p-row)*out.step+i*out.row, out.residual+(p-row)*out.resStep+i*out.resRow
+			c.leave(p, min(c.v.Conv.Lanes, end-p), group, 4*step, sums[panel*capacity+(p-row-panel)+i*n*step:], n, args, part)
+		}
 	}
 }
 
@@ -186,13 +203,13 @@ func (c *Conv) vectorsAt(p int) int {
 func (c *Conv) directInput(planes []float32, batch, group, channel, channels int, a outputArea, args *Args) []float32 {
 	w, d := &c.view, &c.direct
 	first := group*(c.InChannels/c.Group) + channel
-	in := args.In[batch*c.InBatchStride+first*w.inArea:][:channels*w.inArea]
+	in := args.In[batch*w.InSteps.Batch+first*w.InSteps.Channel:]
 	if d.inPlace {
-		return in[(a.z*w.stride[0]*w.in[1]+a.y*w.stride[1])*w.in[2]+a.x*w.stride[2]:]
+		return in[w.InSteps.at(a.z*w.stride[0], a.y*w.stride[1], a.x*w.stride[2]):]
 	}
 	height, width := (a.rows-1)*w.stride[1]+w.reach(1), (a.cols-1)*w.stride[2]+w.reach(2)
 	for i := range channels {
-		c.copyPlane(planes[i*w.kernel[0]*d.height*d.width:], in[i*w.inArea:][:w.inArea], a, height, width, c.rowChange(first+i, args))
+		c.copyPlane(planes[i*w.kernel[0]*d.height*d.width:], in[i*w.InSteps.Channel:], a, height, width, c.rowChange(first+i, args))
 	}
 	return planes
 }
@@ -213,10 +230,10 @@ func (c *Conv) copyPlane(dst, in []float32, a outputArea, height, width int, cha
 			continue
 		}
 		clear(plane[:lo*d.width])
-		from := in[(z*w.in[1]+y+lo)*w.in[2]+x+left:]
-		_, _ = from[(hi-lo-1)*w.in[2]+n-1], plane[hi*d.width+c.v.Conv.Lanes-1]
+		from := in[w.InSteps.at(z, y+lo, x+left):]
+		_, _ = from[(hi-lo-1)*w.InSteps.Row+n-1], plane[hi*d.width+c.v.Conv.Lanes-1]
 		call := kernel.PadCall{
-			Src: &from[0], SrcStep: 4 * w.in[2], Dst: &plane[lo*d.width], DstStep: 4 * d.width, Rows: hi - lo, N: n, Left: left, Width: width,
+			Src: &from[0], SrcStep: 4 * w.InSteps.Row, Dst: &plane[lo*d.width], DstStep: 4 * d.width, Rows: hi - lo, N: n, Left: left, Width: width,
 			Scale: change.scale, Shift: change.shift, Floor: float32(math.Inf(-1)),
 		}
 		kind := kernel.PadPlain
@@ -237,7 +254,7 @@ func (c *Conv) directPanel(call *kernel.ConvTile, vectors int, a outputArea, x, 
 	w, d := &c.view, &c.direct
 	rowStep := w.stride[1] * d.width
 	if d.inPlace {
-		rowStep = w.stride[1] * w.in[2]
+		rowStep = w.stride[1] * w.InSteps.Row
 	}
 	last := (a.rows-1)*rowStep + (a.cols-1)*w.stride[2] + int(d.offsets[call.Depth-1])/4
 	_, _ = x[last], sums[(a.rows*a.cols-1)*call.SumStep/4]
@@ -265,16 +282,15 @@ func (c *Conv) directPanel(call *kernel.ConvTile, vectors int, a outputArea, x, 
 	}
 }
 
-// leave writes the planes of up to a vector of channels: channel p of the group
-// on, the i-th of the tile.
-func (c *Conv) leave(p, channels, group, sumStep int, sums []float32, a outputArea, args *Args, out planesOut, i int) {
-	n := a.rows * a.cols
-	at := out.at + i*out.step
+// leave writes n positions of up to a vector of channels, from channel p of the
+// group on.
+func (c *Conv) leave(p, channels, group, sumStep int, sums []float32, n int, args *Args, out planesOut) {
+	at := out.at
 	_ = out.data[at+(channels-1)*out.step+n-1]
 	call := kernel.ConvLeave{
 		Sums: &sums[0], SumStep: sumStep, Positions: n, Out: &out.data[at], OutStep: 4 * out.step, Channels: channels}
 	if c.Residual {
-		from := out.residual + i*out.resStep
+		from := out.residual
 		_ = args.Residual[from+(channels-1)*out.resStep+n-1]
 		call.Residual, call.ResidualStep = &args.Residual[from], 4*out.resStep
 	}

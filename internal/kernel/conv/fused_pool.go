@@ -12,9 +12,10 @@ import (
 func (c *Conv) preparePool() {
 	p := c.Pool
 	p.Planes = c.Batch * c.OutChannels
-	p.Window.In = append(p.Window.In[:0], c.Window.Out...)
+	p.Window.In, p.InSteps = append(p.Window.In[:0], c.Window.Out...), Steps{}
 	p.prepare(c.v, kernel.RangeElements/4)
-	if c.pointwise() {
+	p.OutSteps.setBatch(c.OutChannels)
+	if c.pointwise() && c.inWhole {
 		c.view.flatten()
 	}
 	// The region holds as many steps of the pool as fit. For more tiles, first
@@ -51,12 +52,6 @@ func (c *Conv) preparePool() {
 		c.packB = c.direct.planes + c.directSums()
 	}
 	c.region = c.rowTile*c.regionRows(c.colTile)*c.rowArea() + p.copied.floats
-	if c.OutBatchStride == 0 {
-		c.OutBatchStride = c.OutChannels * p.outArea
-	}
-	if c.ResidualBatchStride == 0 {
-		c.ResidualBatchStride = c.OutChannels * c.outArea
-	}
 }
 
 // poolAxis is the axis along which a pooled convolution is cut. A pool with
@@ -109,10 +104,10 @@ func (c *Conv) pooledTile(batch, group, row, col int, scratch []float32, args *A
 	}
 	for ch := range channels {
 		from := region[ch*size:][:size]
-		to := args.Out[batch*c.OutBatchStride+(first+ch)*p.outArea:]
+		to := args.Out[batch*p.OutSteps.Batch+(first+ch)*p.OutSteps.Channel:]
 		for z := firstZ; z < lastZ; z++ {
 			for y := firstY; y < lastY; y += p.rows {
-				p.compute(copied, to[(z*p.out[1]+y)*p.out[2]:], from, origin, z, y, min(p.rows, lastY-y))
+				p.compute(copied, to[p.OutSteps.at(z, y, 0):], from, origin, z, y, min(p.rows, lastY-y))
 			}
 		}
 	}
@@ -123,7 +118,7 @@ func (c *Conv) pooledTile(batch, group, row, col int, scratch []float32, args *A
 func (c *Conv) panelRegion(region []float32, batch, first, channels, from, size int, scratch []float32, args *Args) {
 	for at := 0; at < size; at += convCols {
 		r := gemm.Rect{
-			At: at, Ld: size, Res: batch*c.ResidualBatchStride + first*c.outArea + from + at, ResLD: c.outArea,
+			At: at, Ld: size, Res: batch*c.ResidualSteps.Batch + first*c.ResidualSteps.Channel + from + at, ResLD: c.ResidualSteps.Channel,
 			Rows: channels, Cols: min(convCols, size-at), Row: first, Col: from + at, Width: c.outArea,
 		}
 		acc := c.Begin(c.v, &r, region, nil, args.Residual)
@@ -144,8 +139,8 @@ func (c *Conv) directRegion(region []float32, batch, group, row, from, size int,
 			a.rows = min(d.rows, w.out[1]-a.y, (size-at)/a.cols)
 		}
 		c.directArea(batch, group, row, a, scratch, args, planesOut{
-			data: region, at: at, step: size,
-			residual: batch*c.ResidualBatchStride + (group*c.perGroup+row)*c.outArea + pos, resStep: c.outArea,
+			data: region, at: at, step: size, row: w.out[2],
+			residual: batch*c.ResidualSteps.Batch + (group*c.perGroup+row)*c.ResidualSteps.Channel + pos, resStep: c.ResidualSteps.Channel, resRow: w.out[2],
 		})
 		at += a.rows * a.cols
 	}

@@ -10,7 +10,7 @@ import (
 // in pieces that lie in one row of the output.
 func (c *Conv) gather(panels []float32, batch, group, k, depth, col, cols int, args *Args) {
 	w := &c.view
-	in := args.In[batch*c.InBatchStride+group*(c.InChannels/c.Group)*c.inArea:]
+	in := args.In[batch*w.InSteps.Batch+group*(c.InChannels/c.Group)*w.InSteps.Channel:]
 	width := w.out[2]
 	for done := 0; done < cols; {
 		pos := col + done
@@ -74,10 +74,10 @@ func (c *Conv) gatherRun(p *patchPiece, panels, in []float32, k, depth int) bool
 	}
 	run := patchRun{
 		planes: depth / w.taps, rows: w.kernel[1], taps: w.kernel[2],
-		planeStep: w.inArea, rowStep: w.dilation[1] * w.in[2], dilation: w.dilation[2],
+		planeStep: w.InSteps.Channel, rowStep: w.dilation[1] * w.InSteps.Row, dilation: w.dilation[2],
 		x: p.x - w.padBegin[2], width: w.in[2], n: p.n,
 	}
-	patchRows(c.v, run, panels[p.to:], in[k/w.taps*w.inArea+(z*w.in[1]+y)*w.in[2]:])
+	patchRows(c.v, run, panels[p.to:], in[k/w.taps*w.InSteps.Channel+w.InSteps.at(z, y, 0):])
 	return true
 }
 
@@ -102,7 +102,7 @@ func (c *Conv) gatherPiece(p *patchPiece, panels, in []float32, group, k, depth 
 				to += c.nr
 			}
 		} else {
-			row := in[((channel*w.in[0]+z)*w.in[1]+y)*w.in[2]:][:w.in[2]]
+			row := in[channel*w.InSteps.Channel+w.InSteps.at(z, y, 0):][:w.in[2]]
 			for t := tx; t < tx+n; t++ {
 				c.gatherTap(panels[to:to+p.n], row, p.x, t, group*(c.InChannels/c.Group)+channel, args)
 				to += c.nr

@@ -16,7 +16,11 @@ type Plain struct {
 }
 
 // Prepare works out the window.
-func (c *Plain) Prepare() { c.Resolve() }
+func (c *Plain) Prepare() {
+	c.Resolve()
+	c.InSteps.setBatch(c.InChannels)
+	c.OutSteps.setBatch(c.OutChannels)
+}
 
 // Tiles returns the number of tiles.
 func (c *Plain) Tiles() int {
@@ -31,14 +35,21 @@ func PlainTile[T kernel.Float](c *Plain, t int, dst, src, weights, bias []T) {
 	batch, m := t/c.OutChannels, t%c.OutChannels
 	channels := c.InChannels / c.Group
 	first := m / (c.OutChannels / c.Group) * channels
-	d := dst[t*c.outArea:][:c.outArea]
+	d := dst[batch*c.OutSteps.Batch+m*c.OutSteps.Channel:]
 	var start T
 	if bias != nil {
 		start = bias[m]
 	}
-	kernel.Repeat(d, start)
+	for z := range c.out[0] {
+		for y := range c.out[1] {
+			kernel.Repeat(d[c.OutSteps.at(z, y, 0):][:c.out[2]], start)
+		}
+	}
+	if c.inArea == 0 {
+		return
+	}
 	for ch := range channels {
-		plane := src[(batch*c.InChannels+first+ch)*c.inArea:][:c.inArea]
+		plane := src[batch*c.InSteps.Batch+(first+ch)*c.InSteps.Channel:]
 		w := weights[(m*channels+ch)*c.taps:][:c.taps]
 		for k, f := range w {
 			plainTap(&c.Window, k, d, plane, f)
@@ -51,8 +62,8 @@ func plainTap[T kernel.Float](w *Window, k int, dst, src []T, f T) {
 	lo, hi, shift := w.overlap(k)
 	for z := lo[0]; z < hi[0]; z++ {
 		for y := lo[1]; y < hi[1]; y++ {
-			row := dst[(z*w.out[1]+y)*w.out[2]:][:w.out[2]]
-			from := src[((z*w.stride[0]+shift[0])*w.in[1]+y*w.stride[1]+shift[1])*w.in[2]:][:w.in[2]]
+			row := dst[w.OutSteps.at(z, y, 0):][:w.out[2]]
+			from := src[w.InSteps.at(z*w.stride[0]+shift[0], y*w.stride[1]+shift[1], 0):][:w.in[2]]
 			for x := lo[2]; x < hi[2]; x++ {
 				row[x] += f * from[x*w.stride[2]+shift[2]]
 			}
@@ -61,17 +72,21 @@ func plainTap[T kernel.Float](w *Window, k int, dst, src []T, f T) {
 }
 
 // PlainPool is Pool for the number types that it does not serve. A tile is a
-// plane.
+// plane. Planes with indices follow each other.
 type PlainPool struct {
-	Kind   PoolKind
-	Planes int
+	Kind             PoolKind
+	Planes, Channels int
 	Window
 
 	ColumnMajor bool
 }
 
 // Prepare works out the window.
-func (p *PlainPool) Prepare() { p.Resolve() }
+func (p *PlainPool) Prepare() {
+	p.Resolve()
+	p.InSteps.setBatch(p.Channels)
+	p.OutSteps.setBatch(p.Channels)
+}
 
 // Tiles returns the number of tiles.
 func (p *PlainPool) Tiles() int {
@@ -83,11 +98,12 @@ func (p *PlainPool) Tiles() int {
 
 // PlainPoolTile computes part t. indices, of a maximum, may be nil.
 func PlainPoolTile[T kernel.Number](p *PlainPool, t int, dst []T, indices []int64, src []T) {
-	shape := Pool{Kind: p.Kind, Window: p.Window, ColumnMajor: p.ColumnMajor}
-	from := src[t*p.inArea:][:p.inArea]
+	shape := Pool{Kind: p.Kind, Channels: p.Channels, Window: p.Window, ColumnMajor: p.ColumnMajor}
+	in, plane := shape.plane(t)
+	from := src[in:]
 	for o := range p.outArea {
 		z, y, x := o/p.out[2]/p.out[1], o/p.out[2]%p.out[1], o%p.out[2]
-		to := t*p.outArea + o
+		to := plane + p.OutSteps.at(z, y, x)
 		if p.Kind != PoolMax {
 			dst[to] = plainAverage(&shape, from, z, y, x)
 			continue
@@ -120,11 +136,11 @@ func (w *Window) eachTap(z, y, x int, f func(at int)) {
 	xlo, xhi := w.span(2, x)
 	for tz := zlo; tz < zhi; tz++ {
 		for ty := ylo; ty < yhi; ty++ {
+			iz := z*w.stride[0] - w.padBegin[0] + tz*w.dilation[0]
+			iy := y*w.stride[1] - w.padBegin[1] + ty*w.dilation[1]
+			row := w.InSteps.at(iz, iy, x*w.stride[2]-w.padBegin[2])
 			for tx := xlo; tx < xhi; tx++ {
-				iz := z*w.stride[0] - w.padBegin[0] + tz*w.dilation[0]
-				iy := y*w.stride[1] - w.padBegin[1] + ty*w.dilation[1]
-				ix := x*w.stride[2] - w.padBegin[2] + tx*w.dilation[2]
-				f((iz*w.in[1]+iy)*w.in[2] + ix)
+				f(row + tx*w.dilation[2])
 			}
 		}
 	}

@@ -16,10 +16,11 @@ const (
 	PoolAveragePadded
 )
 
-// Pool reduces windows of each of Planes (N*C) planes.
+// Pool reduces windows of each of Planes (N*C) planes, of which Channels are
+// those of a sample; 0 if samples lie like channels.
 type Pool struct {
-	Kind   PoolKind
-	Planes int
+	Kind             PoolKind
+	Planes, Channels int
 	Window
 
 	ColumnMajor bool // indices count the first spatial axis fastest
@@ -56,6 +57,8 @@ func (p *Pool) Prepare(v *kernel.Variant) {
 func (p *Pool) prepare(v *kernel.Variant, limit int) {
 	p.v = v
 	p.Resolve()
+	p.InSteps.setBatch(p.Channels)
+	p.OutSteps.setBatch(p.Channels)
 	p.rows = 1
 	p.plain = !p.copyable()
 	if p.plain || p.outArea == 0 || p.inArea == 0 {
@@ -86,9 +89,18 @@ func (p *Pool) Tile(t int, scratch, dst, src []float32) {
 	perPlane := kernel.CeilDiv(p.out[1], p.rows)
 	z, y := row/perPlane, row%perPlane*p.rows
 	for plane := first; plane < min(first+p.perTile, p.Planes); plane++ {
-		from, to := src[plane*p.inArea:][:p.inArea], dst[plane*p.outArea:][:p.outArea]
-		p.compute(scratch, to[(z*p.out[1]+y)*p.out[2]:], from, 0, z, y, min(p.rows, p.out[1]-y))
+		in, out := p.plane(plane)
+		p.compute(scratch, dst[out+p.OutSteps.at(z, y, 0):], src[in:], 0, z, y, min(p.rows, p.out[1]-y))
 	}
+}
+
+// plane returns where a plane begins in the input, and in the output.
+func (p *Pool) plane(i int) (in, out int) {
+	if p.Channels == 0 {
+		return i * p.InSteps.Channel, i * p.OutSteps.Channel
+	}
+	sample, channel := i/p.Channels, i%p.Channels
+	return sample*p.InSteps.Batch + channel*p.InSteps.Channel, sample*p.OutSteps.Batch + channel*p.OutSteps.Channel
 }
 
 // compute makes rows [y, y+rows) of plane z of the output, at most p.rows,
@@ -96,7 +108,9 @@ func (p *Pool) Tile(t int, scratch, dst, src []float32) {
 // outer axes, on.
 func (p *Pool) compute(scratch, out, src []float32, origin, z, y, rows int) {
 	if p.inArea == 0 {
-		p.empty(out[:rows*p.out[2]])
+		for i := range rows {
+			p.empty(out[i*p.OutSteps.Row:][:p.out[2]])
+		}
 		return
 	}
 	if p.plain {
@@ -105,7 +119,7 @@ func (p *Pool) compute(scratch, out, src []float32, origin, z, y, rows int) {
 	}
 	p.copied.copy(p.v, scratch[p.out[2]:], src, origin, z, y, rows, rowChange{})
 	call := p.copied.call(p.v, scratch[p.out[2]:], rows)
-	call.Out = &out[:rows*p.out[2]][0]
+	call.Out = &out[:(rows-1)*p.OutSteps.Row+p.out[2]][0]
 	if p.Kind == PoolMax {
 		windowRows(p.v, kernel.WindowMax, call)
 		return
@@ -129,7 +143,7 @@ func (p *Pool) compute(scratch, out, src []float32, origin, z, y, rows int) {
 		part := call
 		part.Rows = n
 		part.Src = &scratch[p.out[2]+at*p.stride[1]*p.copied.rowSize]
-		part.Out = &out[at*p.out[2]]
+		part.Out = &out[at*p.OutSteps.Row]
 		windowRows(p.v, kernel.WindowMean, part)
 		at += n
 	}
@@ -141,17 +155,18 @@ func (p *Pool) computePlain(out, src []float32, origin, z, y, rows int) {
 		largest, sum := float32(math.Inf(-1)), 0.0
 		row, x := y+i/p.out[2], i%p.out[2]
 		p.eachTap(z, row, x, func(at int) {
-			v := src[at-origin*p.in[2]]
+			v := src[at-origin*p.InSteps.Row]
 			largest = max(largest, v)
 			sum += float64(v)
 		})
+		to := &out[(row-y)*p.OutSteps.Row+x]
 		switch count := p.count(0, z) * p.count(1, row) * p.count(2, x); {
 		case p.Kind == PoolMax:
-			out[i] = largest
+			*to = largest
 		case count == 0:
-			out[i] = 0
+			*to = 0
 		default:
-			out[i] = float32(sum / float64(count))
+			*to = float32(sum / float64(count))
 		}
 	}
 }
@@ -181,8 +196,9 @@ func (p *Pool) padded(axis, o int) int {
 	return min(p.kernel[axis], max(0, kernel.CeilDiv(span, p.dilation[axis])))
 }
 
-// TileIndices is Tile for a maximum, with the number of each maximum's element
-// among all elements of src: the first one if several are equal.
+// TileIndices is Tile for a maximum of planes that follow each other, with the
+// number of each maximum's element among all elements of src: the first one if
+// several are equal.
 func (p *Pool) TileIndices(t int, dst []float32, indices []int64, src []float32) {
 	if p.outArea == 0 {
 		return

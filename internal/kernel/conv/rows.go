@@ -73,7 +73,7 @@ func (c *Conv) prepareRows() {
 	channels := c.InChannels / c.Group
 	r.block = min(channels, max(1, directDepth/c.taps))
 	one := [1]int32{}
-	taps, plane := one[:], w.inArea
+	taps, plane := one[:], w.InSteps.Channel
 	if !r.flat {
 		c.rows.prepare(c.v, w, r.rows, 0)
 		taps, plane = c.rows.offsets, c.rows.floats
@@ -111,47 +111,71 @@ func (c *Conv) rowsTile(batch, group, part int, scratch []float32, args *Args) {
 	x, part := part%parts*r.cols, part/parts
 	perPlane := kernel.CeilDiv(w.out[1], r.rows)
 	z, y := part/perPlane, part%perPlane*r.rows
-	rows, cols := min(r.rows, w.out[1]-y), min(r.cols, w.out[2]-x)
+	a := outputArea{z: z, y: y, x: x, rows: min(r.rows, w.out[1]-y), cols: min(r.cols, w.out[2]-x)}
 	m := group * c.perGroup
-	at := m*c.outArea + (z*w.out[1]+y)*w.out[2] + x
-	out := args.Out[batch*c.OutBatchStride+at:]
-	call := kernel.ConvRowTile{Offsets: &r.offsets[0], OutStep: 4 * c.outArea, Low: float32(math.Inf(-1)), High: float32(math.Inf(1))}
+	out := args.Out[batch*c.OutSteps.Batch+m*c.OutSteps.Channel:]
+	call := kernel.ConvRowTile{Offsets: &r.offsets[0], OutStep: 4 * c.OutSteps.Channel, Low: float32(math.Inf(-1)), High: float32(math.Inf(1))}
 	var residual []float32
 	if c.Residual {
-		residual = args.Residual[batch*c.ResidualBatchStride+at:]
+		residual = args.Residual[batch*c.ResidualSteps.Batch+m*c.ResidualSteps.Channel:]
 	}
 	channels := c.InChannels / c.Group
 	for k := 0; k < channels; k += r.block {
 		n := min(r.block, channels-k)
 		call.Depth = n * c.taps
-		in := args.In[batch*c.InBatchStride+(group*channels+k)*w.inArea:][:n*w.inArea]
-		src, rowStep := scratch, w.stride[1]*c.rows.rowSize
-		if r.flat {
-			src, rowStep = in[x:], 0
-		} else {
+		src := args.In[batch*w.InSteps.Batch+(group*channels+k)*w.InSteps.Channel:]
+		if !r.flat {
 			for i := range n {
-				c.rows.copy(c.v, scratch[i*r.plane:], in[i*w.inArea:][:w.inArea], 0, z, y, rows, c.rowChange(group*channels+k+i, args))
+				c.rows.copy(c.v, scratch[i*r.plane:], src[i*w.InSteps.Channel:], 0, z, y, a.rows, c.rowChange(group*channels+k+i, args))
 			}
+			src = scratch
 		}
-		add := residual
+		add, addSteps := residual, &c.ResidualSteps
 		if k > 0 {
-			add = out
+			add, addSteps = out, &c.OutSteps
 		}
 		last := k+n == channels
 		if last {
 			call.Low, call.High, _ = c.Act.Clamp()
 		}
-		for i := range rows {
-			c.rowPanels(call, src[i*rowStep:], out[i*w.out[2]:], add, i*w.out[2], cols, m, k*c.taps, last, args)
+		call.AddStep = 4 * addSteps.Channel
+		for done := 0; done < a.rows*a.cols; {
+			s := c.segment(&a, done, addSteps)
+			c.rowPanels(call, src[s.in:], out[s.out:], add, s.add, s.n, m, k*c.taps, last, args)
+			done += s.n
 		}
 	}
 	if _, _, clamped := c.Act.Clamp(); !clamped {
 		for ch := range c.perGroup {
-			for i := range rows {
-				c.Act.Apply(c.v, out[ch*c.outArea+i*w.out[2]:][:cols])
+			for done := 0; done < a.rows*a.cols; {
+				s := c.segment(&a, done, &c.OutSteps)
+				c.Act.Apply(c.v, out[ch*c.OutSteps.Channel+s.out:][:s.n])
+				done += s.n
 			}
 		}
 	}
+}
+
+// rowSegment is some output positions that follow each other: where they begin
+// in a plane of what is read (copied rows where there are such), of the output
+// and of what is added.
+type rowSegment struct{ in, out, add, n int }
+
+// segment returns those of an area that begin after so many others. Rows of a
+// flat area are those of the image where they do not follow each other.
+func (c *Conv) segment(a *outputArea, done int, add *Steps) rowSegment {
+	w := &c.view
+	switch {
+	case !c.byRow.flat:
+		row := done / a.cols
+		return rowSegment{in: row * w.stride[1] * c.rows.rowSize, out: c.OutSteps.at(a.z, a.y+row, a.x), add: add.at(a.z, a.y+row, a.x), n: a.cols}
+	case c.inWhole && c.outWhole:
+		return rowSegment{in: a.x, out: a.x, add: a.x, n: a.cols}
+	}
+	in, n := c.piece(&c.InSteps, a.x+done, a.cols-done)
+	out, _ := c.piece(&c.OutSteps, a.x+done, n)
+	from, _ := c.piece(add, a.x+done, n)
+	return rowSegment{in: in, out: out, add: from, n: n}
 }
 
 // rowPanels computes a row of positions for the channels of a group, whose
@@ -167,11 +191,11 @@ func (c *Conv) rowPanels(call kernel.ConvRowTile, src, out, add []float32, addAt
 			p, n, step := r.parts[i].channel, r.parts[i].n, r.parts[i].step
 			weights := args.Weights[first+r.parts[i].place+k*step:][:(call.Depth-1)*step+n]
 			call.Weights, call.WeightStep = &weights[0], 4*step
-			to := out[p*c.outArea+x:][:(n-1)*c.outArea+call.Cols]
+			to := out[p*call.OutStep/4+x:][:(n-1)*call.OutStep/4+call.Cols]
 			call.Out = &to[0]
 			if add != nil {
-				from := add[addAt+p*c.outArea+x:][:(n-1)*c.outArea+call.Cols]
-				call.Add, call.AddStep = &from[0], 4*c.outArea
+				from := add[addAt+p*call.AddStep/4+x:][:(n-1)*call.AddStep/4+call.Cols]
+				call.Add = &from[0]
 			}
 			if last && c.Bias != gemm.NoBias {
 				bias := args.Bias[m+p:][:n]

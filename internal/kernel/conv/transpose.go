@@ -65,9 +65,12 @@ func (c *Transpose) Prepare(v *kernel.Variant) {
 		c.in, c.out, c.taps = c.in*a.In, c.out*a.Out, c.taps*a.Kernel
 	}
 	z, y, x := &c.axes[0], &c.axes[1], &c.axes[2]
-	c.InSteps.orElse(c.InChannels, [MaxSpatial]int{z.In, y.In, x.In})
-	c.OutSteps.orElse(c.OutChannels, [MaxSpatial]int{z.Out, y.Out, x.Out})
-	c.inWhole, c.outWhole = c.InSteps.isWhole([MaxSpatial]int{z.In, y.In, x.In}), c.OutSteps.isWhole([MaxSpatial]int{z.Out, y.Out, x.Out})
+	in, out := [MaxSpatial]int{z.In, y.In, x.In}, [MaxSpatial]int{z.Out, y.Out, x.Out}
+	c.InSteps.orElse(in)
+	c.OutSteps.orElse(out)
+	c.InSteps.setBatch(c.InChannels)
+	c.OutSteps.setBatch(c.OutChannels)
+	c.inWhole, c.outWhole = c.InSteps.isWhole(in), c.OutSteps.isWhole(out)
 	perGroup := c.OutChannels / c.Group
 	c.depth = c.InChannels / c.Group
 	c.channels = max(1, min(perGroup, transposeRows/max(1, c.taps)))
@@ -123,7 +126,7 @@ func (c *Transpose) eachRow(plane []float32, f func(row []float32)) {
 	}
 	for z := range c.axes[0].Out {
 		for y := range c.axes[1].Out {
-			f(plane[z*c.OutSteps.Plane+y*c.OutSteps.Row:][:c.axes[2].Out])
+			f(plane[c.OutSteps.at(z, y, 0):][:c.axes[2].Out])
 		}
 	}
 }
@@ -168,7 +171,7 @@ func (c *Transpose) pack(dst, in []float32, at, depth, n int) {
 	for col := 0; col < n; {
 		x, y, z := (at+col)%row, (at+col)/row%c.axes[1].In, (at+col)/row/c.axes[1].In
 		piece := min(n-col, row-x)
-		from := z*c.InSteps.Plane + y*c.InSteps.Row + x
+		from := c.InSteps.at(z, y, x)
 		for k := range depth {
 			copy(dst[k*width+col:][:piece], in[k*c.InSteps.Channel+from:])
 		}
@@ -192,7 +195,7 @@ func (c *Transpose) spread(out, product []float32, tap, at int) {
 		z := at/ax.In/ay.In*az.Stride + shiftZ
 		n := min(len(product), ax.In-x)
 		if z >= 0 && z < az.Out && y >= 0 && y < ay.Out {
-			row := out[z*c.OutSteps.Plane+y*c.OutSteps.Row:][:ax.Out]
+			row := out[c.OutSteps.at(z, y, 0):][:ax.Out]
 			to := x*ax.Stride + shiftX
 			for _, v := range product[:n] {
 				if uint(to) < uint(len(row)) {

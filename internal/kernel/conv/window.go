@@ -10,22 +10,24 @@ const MaxSpatial = 3
 // that lies outside. Stride, Dilation, PadBegin and PadEnd may be nil: 1, 1, 0
 // and 0.
 type Window struct {
-	In, Kernel       []int
-	Stride, Dilation []int
-	PadBegin, PadEnd []int
-	Ceil             bool  // round the output size up, as long as the last window starts inside the input or the padding before it
-	Out              []int // set by Prepare where nil
-	in, kernel, out  [MaxSpatial]int
-	stride, dilation [MaxSpatial]int
-	padBegin, padEnd [MaxSpatial]int
-	inArea, outArea  int
-	taps             int
+	In, Kernel        []int
+	Stride, Dilation  []int
+	PadBegin, PadEnd  []int
+	Ceil              bool  // round the output size up, as long as the last window starts inside the input or the padding before it
+	Out               []int // set by Prepare where nil
+	InSteps, OutSteps Steps // how both lie; set by Resolve where zero, but for the distances of samples
+	in, kernel, out   [MaxSpatial]int
+	stride, dilation  [MaxSpatial]int
+	padBegin, padEnd  [MaxSpatial]int
+	inArea, outArea   int
+	taps              int
 }
 
 // Steps says how the elements of [N, C, spatial...] lie: the distances from one
 // sample, channel, plane and row to the next, in elements. The elements of a
-// row follow each other. Planes and rows are those of the form with three
-// spatial axes, of which the missing ones have size 1.
+// row follow each other, and so do rows and planes of one element. Planes and
+// rows are those of the form with three spatial axes, of which the missing ones
+// have size 1.
 type Steps struct{ Batch, Channel, Plane, Row int }
 
 // StepsOf returns the steps of strides, one per axis.
@@ -40,13 +42,26 @@ func StepsOf(strides []int) Steps {
 	return s
 }
 
-// orElse sets steps that are zero to those of elements that follow each other.
-func (s *Steps) orElse(channels int, sizes [MaxSpatial]int) {
+// orElse sets steps that are zero to those of elements that follow each other,
+// but for that of samples.
+func (s *Steps) orElse(sizes [MaxSpatial]int) {
 	if *s == (Steps{}) {
-		area := kernel.Product(sizes[:])
-		*s = Steps{Batch: channels * area, Channel: area, Plane: sizes[1] * sizes[2], Row: sizes[2]}
+		*s = Steps{Channel: kernel.Product(sizes[:]), Plane: sizes[1] * sizes[2], Row: sizes[2]}
 	}
 }
+
+// setBatch sets the distance of samples of so many channels if it is zero.
+func (s *Steps) setBatch(channels int) {
+	if s.Batch == 0 {
+		s.Batch = channels * s.Channel
+	}
+}
+
+// at returns where an element lies in its channel.
+func (s *Steps) at(z, y, x int) int { return z*s.Plane + y*s.Row + x }
+
+// dropUnit is for an innermost axis of one element that is dropped.
+func (s *Steps) dropUnit() { s.Row, s.Plane = s.Plane, 0 }
 
 // isWhole reports whether each channel lies in one piece.
 func (s *Steps) isWhole(sizes [MaxSpatial]int) bool {
@@ -90,6 +105,8 @@ func (w *Window) Resolve() {
 	copy(w.padBegin[at:], w.PadBegin)
 	copy(w.padEnd[at:], w.PadEnd)
 	w.inArea, w.outArea, w.taps = kernel.Product(w.in[:]), kernel.Product(w.out[:]), kernel.Product(w.kernel[:])
+	w.InSteps.orElse(w.in)
+	w.OutSteps.orElse(w.out)
 }
 
 func (w *Window) outSize(i int) int {
@@ -159,18 +176,27 @@ func (w *Window) StaysInside() bool {
 	return true
 }
 
-// dropUnits moves axes inwards over inner ones that have one element and one
+// units returns how many inner axes have one element and one tap.
+func (w *Window) units() int {
+	for n := range MaxSpatial - 1 {
+		if i := MaxSpatial - 1 - n; w.in[i] != 1 || w.out[i] != 1 || w.kernel[i] != 1 || w.padBegin[i] != 0 {
+			return n
+		}
+	}
+	return MaxSpatial - 1
+}
+
+// DropUnits moves axes inwards over inner ones that have one element and one
 // tap, so that rows are not that one element.
 func (w *Window) DropUnits() {
-	for range MaxSpatial - 1 {
-		if w.in[2] != 1 || w.out[2] != 1 || w.kernel[2] != 1 || w.padBegin[2] != 0 {
-			return
-		}
+	for range w.units() {
 		for _, axis := range []*[MaxSpatial]int{&w.in, &w.out, &w.kernel, &w.stride, &w.dilation} {
 			*axis = [MaxSpatial]int{1, axis[0], axis[1]}
 		}
 		for _, axis := range []*[MaxSpatial]int{&w.padBegin, &w.padEnd} {
 			*axis = [MaxSpatial]int{0, axis[0], axis[1]}
 		}
+		w.InSteps.dropUnit()
+		w.OutSteps.dropUnit()
 	}
 }

@@ -104,7 +104,7 @@ func (r *copiedRows) copy(v *kernel.Variant, dst, src []float32, origin, z, y, r
 			continue
 		}
 		kernel.Repeat(plane[:lo*r.rowSize], r.fill)
-		r.copyRows(v, plane[lo*r.rowSize:], src[(iz*w.in[1]+top+lo-origin)*w.in[2]:], hi-lo, change)
+		r.copyRows(v, plane[lo*r.rowSize:], src[w.InSteps.at(iz, top+lo-origin, 0):], hi-lo, change)
 		kernel.Repeat(plane[hi*r.rowSize:height*r.rowSize], r.fill)
 	}
 }
@@ -121,10 +121,10 @@ func (r *copiedRows) copyRows(v *kernel.Variant, dst, src []float32, rows int, c
 	}
 	kind := kernel.PadPlain
 	call := kernel.PadCall{
-		Src: &src[0], SrcStep: 4 * w.in[2], Dst: &dst[0], DstStep: 4 * r.rowSize, Rows: rows, N: n, Left: left, Width: r.partSize,
+		Src: &src[0], SrcStep: 4 * w.InSteps.Row, Dst: &dst[0], DstStep: 4 * r.rowSize, Rows: rows, N: n, Left: left, Width: r.partSize,
 		Fill: r.fill, Scale: change.scale, Shift: change.shift, Floor: float32(math.Inf(-1)),
 	}
-	_, _ = src[(rows-1)*w.in[2]+n-1], dst[rows*r.rowSize+v.Conv.Lanes-1]
+	_, _ = src[(rows-1)*w.InSteps.Row+n-1], dst[rows*r.rowSize+v.Conv.Lanes-1]
 	switch {
 	case step == 2 && !change.affine && !change.relu:
 		// The first element goes to the part of the even or of the odd ones.
@@ -152,7 +152,7 @@ func (r *copiedRows) takeApart(dst, src []float32, rows, n, left int, change row
 	for i := range rows {
 		row := dst[i*r.rowSize:][:r.rowSize]
 		kernel.Repeat(row, r.fill)
-		for k, v := range src[i*w.in[2]:][:n] {
+		for k, v := range src[i*w.InSteps.Row:][:n] {
 			if change.affine {
 				v = v*change.scale + change.shift
 			}
@@ -171,6 +171,6 @@ func (r *copiedRows) call(v *kernel.Variant, src []float32, rows int) kernel.Win
 	_ = src[last+kernel.CeilDiv(w.out[2], v.Conv.Lanes)*v.Conv.Lanes-1]
 	return kernel.WindowCall{
 		Src: &src[0], RowStep: 4 * w.stride[1] * r.rowSize, Offsets: &r.offsets[0], Taps: len(r.offsets),
-		Rows: rows, Cols: w.out[2], OutStep: 4 * w.out[2], Low: float32(math.Inf(-1)), High: float32(math.Inf(1)),
+		Rows: rows, Cols: w.out[2], OutStep: 4 * w.OutSteps.Row, Low: float32(math.Inf(-1)), High: float32(math.Inf(1)),
 	}
 }
