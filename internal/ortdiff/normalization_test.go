@@ -64,6 +64,10 @@ func init() {
 			if name != "SimplifiedLayerNormalization" && d.m.opset >= 17 && d.chance(0.2) {
 				scale = d.broadcast(scale)
 			}
+			wide := name != "SimplifiedLayerNormalization" && d.m.opset >= 17 && d.chance(0.15)
+			if wide { // it differs from row to row
+				scale = d.broadcast(dims)
+			}
 			d.in(dt, scale...)
 			if bias {
 				d.optional(0.6, dt, scale...)
@@ -76,7 +80,7 @@ func init() {
 				d.attr("stash_type", 1)
 			}
 			outs := 1
-			if name == "LayerNormalization" && d.chance(0.3) {
+			if name == "LayerNormalization" && !wide && d.chance(0.3) {
 				outs = d.between(2, 3)
 			}
 			d.outs(outs)

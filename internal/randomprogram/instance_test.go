@@ -293,7 +293,7 @@ func (c *compiled) run(t *rapid.T, slot *exec.Slot, e *exec.Executable, pool *co
 	}
 	runner.End()
 	if errors.Is(err, memory.ErrLimit) {
-		t.Fatal(err)
+		err = memory.ErrLimit // its text says how many bytes others hold
 	}
 	return outputs, err
 }

@@ -28,7 +28,7 @@ var fusedTable = map[string]lift.Operator{
 	"ExpandDims": lift.Lifted(1, liftExpandDims),
 	"Range":      lift.Lifted(1, liftRange),
 
-	"SimplifiedLayerNormalization":     lift.Lifted(1, standard.LiftSimplifiedNorm),
+	"SimplifiedLayerNormalization":     lift.Lifted(1, standard.LiftLayerNorm),
 	"SkipLayerNormalization":           lift.Lifted(1, liftSkipNorm),
 	"SkipSimplifiedLayerNormalization": lift.Lifted(1, liftSkipNorm),
 }

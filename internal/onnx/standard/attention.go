@@ -12,7 +12,7 @@ import (
 var attentionTable = map[string]lift.Operator{
 	"Attention":        lift.Lifted(23, liftAttention),
 	"RotaryEmbedding":  lift.Since(23),
-	"RMSNormalization": lift.Since(23),
+	"RMSNormalization": lift.Lifted(23, LiftLayerNorm),
 	"LinearAttention":  lift.Lifted(27, liftLinearAttention),
 }
 

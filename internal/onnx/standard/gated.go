@@ -12,7 +12,7 @@ import (
 // gatedTable holds what language models put together around their products.
 var gatedTable = map[string]lift.Operator{
 	"SwiGLU":                       lift.Lifted(28, liftSwiGLU),
-	"SimplifiedLayerNormalization": lift.Lifted(0, LiftSimplifiedNorm), // ONNX has none: exporters write it so
+	"SimplifiedLayerNormalization": lift.Lifted(0, LiftLayerNorm), // ONNX has none: exporters write it so
 	"CausalConvWithState":          lift.Lifted(27, func(n *lift.Node) { LiftCausalConv(n, 1) }),
 }
 

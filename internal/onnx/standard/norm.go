@@ -16,7 +16,7 @@ var normTable = map[string]lift.Operator{
 
 	"BatchNormalization":    lift.Lifted(0, liftBatchNorm),
 	"InstanceNormalization": lift.Since(0),
-	"LayerNormalization":    lift.Lifted(0, liftLayerNorm), // ONNX has it from opset 17 on, ONNX Runtime writes it into older models too
+	"LayerNormalization":    lift.Lifted(0, LiftLayerNorm), // ONNX has it from opset 17 on, ONNX Runtime writes it into older models too
 	"GroupNormalization":    lift.Since(21),                // that of opset 18 is deprecated: its scale and bias are per group
 
 	"LRN":                       lift.Lifted(0, lift.InSingle(lift.Plain)),
@@ -167,20 +167,76 @@ func root(n *lift.Node, x *ir.Value, p float64) {
 	n.Finish("pow", []*ir.Value{x, n.Scalar(n.Args[0].Type.DType, 1/p)})
 }
 
-// liftLayerNorm drops attributes that the operator does not have.
-func liftLayerNorm(n *lift.Node) {
+// LiftLayerNorm is a normalisation of the axes from one on, by mean and
+// variance or by the mean square: LayerNormalization, RMSNormalization and
+// SimplifiedLayerNormalization, which is the latter in ONNX Runtime.
+func LiftLayerNorm(n *lift.Node) {
 	n.IgnoreAllBut("axis", "epsilon", "stash_type")
-	lift.Plain(n)
+	name := "layer_normalization"
+	if n.Proto.OpType != "LayerNormalization" {
+		name = "rms_normalization"
+		n.NoOutputs(1)
+	}
+	attrs := []op.Attr{lift.IntAttr("axis", lift.TakeOr(n, "axis", int64(-1))), {Name: "epsilon", Value: float64(lift.TakeOr(n, "epsilon", float32(1e-5)))}}
+	if n.OpName == "SimplifiedLayerNormalization" {
+		n.Ignore("stash_type")
+	} else {
+		attrs = append(attrs, lift.IntAttr("stash_type", lift.TakeOr(n, "stash_type", int64(1))))
+	}
+	n.NoMoreAttrs()
+	if !n.Operands(2, n.Def(name).MaxArgs) {
+		return
+	}
+	if !scalesRows(n, attrs[0].Value.(int64)) {
+		n.Finish(name, n.Args, attrs...)
+		return
+	}
+	// The operator scales the elements of a row: what differs from row to row
+	// is multiplied and added behind it.
+	n.NoOutputs(1)
+	y := n.Call(name, []*ir.Value{n.Args[0], n.Scalar(n.Args[0].Type.DType, 1)}, attrs...)
+	if bias := n.Arg(2); bias != nil {
+		n.Finish("add", []*ir.Value{n.Call("mul", []*ir.Value{y, n.Args[1]}), bias})
+		return
+	}
+	n.Finish("mul", []*ir.Value{y, n.Args[1]})
 }
 
-// LiftSimplifiedNorm is a normalisation by the mean square.
-func LiftSimplifiedNorm(n *lift.Node) {
-	n.IgnoreAllBut("axis", "epsilon", "stash_type")
-	n.Ignore("stash_type")
-	attrs := []op.Attr{lift.IntAttr("axis", lift.TakeOr(n, "axis", int64(-1))), {Name: "epsilon", Value: float64(lift.TakeOr(n, "epsilon", float32(1e-5)))}}
-	n.NoMoreAttrs()
-	n.NoOutputs(1)
-	if n.Operands(2, 2) {
-		n.Output(0, "rms_normalization", n.Args, attrs...)
+// scalesRows reports whether the scale or the bias differs from row to row: it
+// broadcasts to x, and has more axes than those that are normalised. Axes of
+// one element before these are dropped.
+func scalesRows(n *lift.Node, axis int64) bool {
+	x := n.Args[0]
+	if n.Err != nil || x.Type.Shape == nil {
+		return false
 	}
+	rank := x.Type.Shape.Rank()
+	row := rank - int(axis)
+	if axis < 0 {
+		row = int(-axis)
+	}
+	if row < 0 || row > rank {
+		return false // refused by the operator
+	}
+	wide, args := false, slices.Clone(n.Args)
+	for i := 1; i < len(args); i++ {
+		own, ok := n.Rank(i)
+		if !ok || own <= row || own > rank {
+			continue
+		}
+		var ones []int64
+		for d, size := range args[i].Type.Shape.Dims()[:own-row] {
+			switch k, static := size.Size(); {
+			case static && k == 1:
+				ones = append(ones, int64(d))
+			case size != x.Type.Shape.Dim(rank-own+d):
+				return false
+			}
+		}
+		if wide = wide || len(ones) < own-row; len(ones) == own-row {
+			args[i] = n.Call("squeeze", []*ir.Value{args[i], n.Ints(ones)})
+		}
+	}
+	n.Args = args
+	return wide
 }
