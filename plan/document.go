@@ -23,6 +23,7 @@ const (
 	SpaceWeight   Space = "weight"   // the model's weights
 	SpaceConstant Space = "constant" // a constant of the program
 	SpaceOwn      Space = "own"      // a buffer of its own, made at its step: the size depends on data, and Value.Size is 0
+	SpaceSlot     Space = "slot"     // the part that an iteration adds to the loop's result with the ID Value.Arg, from its first byte on
 )
 
 // AliasKind says how an operator uses an operand's bytes for its result.

@@ -73,10 +73,10 @@ func (p *Plan) validateValues() error {
 	for i := range p.Values {
 		v := &p.Values[i]
 		switch v.Space {
-		case SpaceArena, SpaceInput, SpaceOutput, SpaceWeight, SpaceConstant, SpaceOwn:
+		case SpaceArena, SpaceInput, SpaceOutput, SpaceWeight, SpaceConstant, SpaceOwn, SpaceSlot:
 		default:
-			return docErr("values[%d].space: got %q, want one of %q, %q, %q, %q, %q, %q", i, v.Space,
-				SpaceArena, SpaceInput, SpaceOutput, SpaceWeight, SpaceConstant, SpaceOwn)
+			return docErr("values[%d].space: got %q, want one of %q, %q, %q, %q, %q, %q, %q", i, v.Space,
+				SpaceArena, SpaceInput, SpaceOutput, SpaceWeight, SpaceConstant, SpaceOwn, SpaceSlot)
 		}
 		if v.Strides != nil && v.Offset >= 0 && v.Offset <= MaxBytes {
 			if err := v.checkStrides(); err != nil {
@@ -98,6 +98,11 @@ func (p *Plan) validateValues() error {
 			return docErr("values[%d].arg: got %d, want 0 or more", i, v.Arg)
 		}
 		ids[v.ID] = true
+	}
+	for i, v := range p.Values {
+		if v.Space == SpaceSlot && !ids[v.Arg] {
+			return docErr("values[%d].arg: got %d, want the id of the value that is stacked", i, v.Arg)
+		}
 	}
 	for i, s := range p.Steps {
 		if j := slices.IndexFunc(s.Reads, func(id int) bool { return !ids[id] }); j >= 0 {

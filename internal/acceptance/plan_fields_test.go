@@ -241,6 +241,8 @@ func eachChange(d *plan.Plan, visit func(changed *plan.Plan, field, at, what str
 					change(fmt.Sprintf("to %q", other), func(v reflect.Value) { v.SetString(other) })
 				}
 			}
+		case reflect.Bool:
+			change(fmt.Sprintf("to %t", !v.Bool()), func(v reflect.Value) { v.SetBool(!v.Bool()) })
 		default:
 			for _, other := range []int64{0, 1, v.Int() + 1, v.Int() - 1, v.Int() + 64, 2 * v.Int(), v.Int() / 2, plan.MaxBytes} {
 				if other != v.Int() {

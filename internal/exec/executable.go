@@ -127,6 +127,7 @@ const (
 	outputSpace
 	weightSpace
 	ownSpace
+	slotSpace
 )
 
 func spaceOf(s plan.Space) space {
@@ -141,6 +142,8 @@ func spaceOf(s plan.Space) space {
 		return weightSpace
 	case plan.SpaceOwn:
 		return ownSpace
+	case plan.SpaceSlot:
+		return slotSpace
 	}
 	panic("BUG: exec: a value in the space " + string(s))
 }

@@ -166,7 +166,7 @@ func (l *lowering) life(v *ir.Value) (start, end plan.Time) {
 	}
 	start = plan.Time(2*k + 1)
 	end = max(l.of(v).end, start+1)
-	if space := l.of(v).storage.space; space != plan.SpaceArena && space != plan.SpaceOwn {
+	if space := l.of(v).storage.space; space != plan.SpaceArena && space != plan.SpaceOwn && space != plan.SpaceSlot {
 		return start, max(end, steps)
 	}
 	return start, end

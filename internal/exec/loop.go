@@ -46,6 +46,9 @@ func (l *lowering) placeLoop(k int) error {
 			}
 			l.of(v).place = l.yieldedOrNew(v, v, n)
 		}
+		if v != nil && i >= carried {
+			l.offerSlot(k, i)
+		}
 	}
 	return nil
 }
@@ -117,6 +120,8 @@ type stack struct {
 	part, result ref
 	typ          op.Type // of a part
 	wanted       bool
+	id           int32 // of the result; 0 where it is not wanted
+	inSlot       bool  // an iteration computes its part where it is in the result
 }
 
 // loop resolves the places of a loop.
@@ -133,7 +138,12 @@ func (l *lowering) loop(c *ir.Call) *loop {
 	carried, spare := len(region.Params)-ir.LoopArgs, l.dynamic
 	for i, y := range region.Results[1:] {
 		if i >= carried {
-			p.stacks = append(p.stacks, stack{l.ref(y), l.ref(c.Results[i]), l.types.Of(y), c.Results[i] != nil})
+			s := stack{part: l.ref(y), result: l.ref(c.Results[i]), typ: l.types.Of(y)}
+			if v := c.Results[i]; v != nil {
+				s.wanted, s.id = true, int32(v.ID)
+				s.inSlot = s.part.space == slotSpace && s.part.arg == s.id
+			}
+			p.stacks = append(p.stacks, s)
 			continue
 		}
 		from := arg(ir.LoopArgs + i)

@@ -15,16 +15,22 @@ type loopState struct {
 	*loop
 	limitData, runsData, iterationData, againData, nextData []byte
 	carryData                                               []struct{ from, at, next, result []byte }
-	stackData                                               []struct{ part, result []byte }
+	stackData                                               []stackData
 	parts                                                   []op.Type // per stack: that of the first iteration
 
 	count, most int64
 }
 
+// stackData are the bytes of a part and of the stack.
+type stackData struct {
+	part, result []byte
+	slots        slots
+}
+
 // newLoopState points a loop of the runner to its bytes.
 func (r *Runner) newLoopState(p *loop) *loopState {
 	s := &loopState{loop: p, carryData: make([]struct{ from, at, next, result []byte }, len(p.carry)),
-		stackData: make([]struct{ part, result []byte }, len(p.stacks)), parts: make([]op.Type, len(p.stacks))}
+		stackData: make([]stackData, len(p.stacks)), parts: make([]op.Type, len(p.stacks))}
 	r.pointRaw(&s.limitData, p.limit)
 	r.pointRaw(&s.runsData, p.runs)
 	r.pointRaw(&s.iterationData, p.iteration)
@@ -39,6 +45,10 @@ func (r *Runner) newLoopState(p *loop) *loopState {
 	}
 	for i, c := range p.stacks {
 		d := &s.stackData[i]
+		if c.inSlot {
+			d.slots.id = c.id
+			r.slots = append(r.slots, &d.slots)
+		}
 		r.pointRaw(&d.part, c.part)
 		r.pointRaw(&d.result, c.result)
 	}
@@ -78,18 +88,18 @@ func (r *Runner) enter(s *loopState) (bool, error) {
 			}
 		}
 	}
-	return runs && r.nextIteration(s), nil
+	return r.nextIteration(s, runs)
 }
 
 // nextIteration tells the region the number of the next iteration, if there may
-// be one.
-func (r *Runner) nextIteration(s *loopState) bool {
-	if s.count >= s.most {
-		return false
+// be one and it is to run.
+func (r *Runner) nextIteration(s *loopState, runs bool) (bool, error) {
+	if !runs || s.count >= s.most {
+		return false, nil
 	}
 	binary.LittleEndian.PutUint64(s.iterationData, uint64(s.count))
 	s.againData[0] = 1
-	return true
+	return true, r.openSlots(s)
 }
 
 // again ends an iteration and reports whether another one follows. What the
@@ -114,8 +124,8 @@ func (r *Runner) again(done <-chan struct{}, k int) (bool, error) {
 	runs := holds[0] != 0
 	for i := range s.stacks {
 		c := &s.stacks[i]
-		if !c.wanted {
-			continue
+		if !c.wanted || c.inSlot {
+			continue // it is there
 		}
 		part := s.stackData[i].part
 		if c.part.dynamic >= 0 {
@@ -140,7 +150,7 @@ func (r *Runner) again(done <-chan struct{}, k int) (bool, error) {
 	}
 	r.drop(r.exe.steps[k].left[0])
 	s.count++
-	return runs && r.nextIteration(s), nil
+	return r.nextIteration(s, runs)
 }
 
 // carryOn makes the dynamic values that an iteration returned those that the
@@ -224,24 +234,34 @@ func (r *Runner) push(s *loopState, i int, part []byte) error {
 		return fmt.Errorf("loop: got %s from iteration %d, want a part of %s as from those before: %w", typ, s.count, s.parts[i], shape.ErrShape)
 	}
 	at := int(s.count) * len(part)
-	if at+len(part) > len(d.bytes()) {
-		t, err := stackOf(typ, int(max(2*s.count, 8)))
-		if err != nil {
-			return err
-		}
-		if err := d.grow(t, at); err != nil {
-			return err
-		}
+	if err := r.reserve(s, i, typ, at, len(part)); err != nil {
+		return err
 	}
 	copy(d.bytes()[at:], part)
 	return nil
+}
+
+// reserve makes room in the buffer of a stack for a part of n bytes, from byte
+// at on.
+func (r *Runner) reserve(s *loopState, i int, typ op.Type, at, n int) error {
+	d := &r.dynamic[s.stacks[i].result.dynamic]
+	if at+n <= len(d.bytes()) {
+		return nil
+	}
+	t, err := stackOf(typ, int(max(2*s.count, 8)))
+	if err != nil {
+		return err
+	}
+	return d.grow(t, at)
 }
 
 // endStack leaves the iterations that there were.
 func (r *Runner) endStack(s *loopState, i int) error {
 	c := &s.stacks[i]
 	typ := s.parts[i]
-	if s.count == 0 {
+	if s.stacks[i].inSlot {
+		typ = s.stacks[i].typ
+	} else if s.count == 0 {
 		var err error
 		if typ, err = s.call.EmptyPart(i, s.stacks[i].typ); err != nil {
 			return err

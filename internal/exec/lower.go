@@ -24,7 +24,7 @@ type storage struct {
 	name   string
 	space  plan.Space
 	kind   space // the same, once it is settled
-	arg    int   // input or output number for those spaces
+	arg    int   // input or output number for those spaces, ID of the stacked result for a slot
 	size   int64
 	first  int       // of its pieces, arena only
 	count  int       // of its pieces
@@ -101,11 +101,15 @@ type value struct {
 }
 
 func newLowering(p *ir.Program) *lowering {
-	l := &lowering{program: p, index: ir.NewIndex(p), values: make([]value, p.NumIDs()), made: make([]storage, 0, p.NumIDs())}
+	l := &lowering{program: p, index: ir.NewIndex(p), values: make([]value, p.NumIDs())}
 	l.sigs = ir.NewSignatures(l.index)
 	l.calls = make([]call, len(l.index.Calls))
 	l.fixed = make([]bool, len(l.index.Calls))
+	slots := 0
 	for k, c := range l.index.Calls {
+		if c.Op.Loop {
+			slots += len(c.Results)
+		}
 		l.calls[k] = call{Call: c.Call, sig: l.sigs.Of(k), end: c.End, first: len(l.aliases)}
 		l.aliases = append(l.aliases, make([]alias, len(c.Results))...)
 		for v := range c.Defs() {
@@ -116,6 +120,7 @@ func newLowering(p *ir.Program) *lowering {
 		}
 	}
 	l.boxes = make([]boxed, len(l.aliases))
+	l.made = make([]storage, 0, p.NumIDs()+slots)
 	return l
 }
 
@@ -270,7 +275,7 @@ func (l *lowering) placeResult(k, r int, v *ir.Value) error {
 	case to.yielded.storage != nil && kind == op.View && arg >= 0:
 		return fmt.Errorf("BUG: region result %q is a view", v.Name)
 	case to.yielded.storage != nil && !(inPlace && n > 0 && from.startsAt(to.yielded)):
-		if inPlace {
+		if inPlace && to.yielded.storage.space != plan.SpaceSlot {
 			l.decline(k, arg, "the result belongs in the bytes that the branches share")
 		}
 		to.place = place{storage: to.yielded.storage, offset: to.yielded.offset, size: n}
@@ -388,7 +393,7 @@ func (l *lowering) decline(k, arg int, reason string) {
 		Value: v.Name, Reason: reason, Bytes: l.of(v).size})
 }
 
-// make makes a storage. Each is made for one value.
+// make makes a storage. Each is made for one value, or for a slot.
 func (l *lowering) make(s storage) *storage {
 	if len(l.made) == cap(l.made) {
 		panic("BUG: exec: more storages than values")

@@ -254,7 +254,7 @@ var passedInPlace = []struct {
   }
   %s = softmax(%r) {axis = 0}
   return %s, %t
-}`, 2<<10 + 3*64, -1},
+}`, 1<<10 + 3*64, -1},
 }
 
 func TestPassedInPlace(t *testing.T) {

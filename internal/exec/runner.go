@@ -18,6 +18,7 @@ type Runner struct {
 	// the caller's bytes before each run.
 	inputs, outputs []pointed
 	arena           []pointed
+	slots           []*slots // of the loops
 	scratch         []byte
 
 	dynamic []dynamicValue // per value whose size depends on data, then a spare one per value that a loop carries
@@ -136,6 +137,8 @@ func (r *Runner) point(data *[]byte, at ref) {
 		r.inputs = append(r.inputs, p)
 	case outputSpace:
 		r.outputs = append(r.outputs, p)
+	case slotSpace:
+		r.pointInSlot(at.arg, p)
 	}
 }
 

@@ -54,6 +54,7 @@ for (const p of plan.packed) {
 
 // kindOf is the class of a value on the drawing.
 function kindOf(v) {
+  if (v.space === "slot") return v.inPlace ? "same" : "view";
   if (v.space !== "arena") return v.space === "constant" ? "weight" : v.space;
   if (!v.inPlace) return "fresh";
   return v.inPlace.kind === "view" ? "view" : "same";
@@ -111,6 +112,7 @@ function placeText(v) {
       part: `made of parts: ${v.inPlace.of} lies where it is one` }[v.inPlace.kind];
   }
   if (v.writer < 0) return "";
+  if (v.space === "slot") return `computed where it is a part of ${byID.get(v.arg).name}, which the loop stacks`;
   if (v.declined.length === 0) return "a place of its own: its step can write over none of its operands";
   return v.declined.map((d) => `not in place of ${d.value}: ${d.reason}`).join("; ");
 }

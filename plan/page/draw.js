@@ -51,6 +51,8 @@ function placeShapes() {
     v.low = v.offset;
     if (v.space === "input" || v.space === "output") v.low += v.band?.starts.get(v.arg) ?? 0;
     if (v.space === "own") v.low = own.each * unknown++;
+    const stack = v.space === "slot" ? byID.get(v.arg) : undefined; // drawn where its first part is
+    if (stack && stack.space !== "own") [v.band, v.low] = [stack.band, stack.low + v.offset];
     v.high = v.low + (v.space === "own" ? own.each : v.extent);
     if (v.space !== "weight" && v.space !== "constant") continue;
     if (v.writer < 0) {

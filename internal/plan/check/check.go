@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/ir"
@@ -57,7 +58,7 @@ func newChecker(p *ir.Program) *checker {
 			c.listed = append(c.listed, v)
 		}
 	}
-	c.memory = newContents(p)
+	c.memory = newContents(p, stacksOf(c.index))
 	return c
 }
 
@@ -209,8 +210,13 @@ func (c *checker) place(x *value, at Position) *Violation {
 		return c.fault(Place, x, fmt.Sprintf("a place in the space %q", at.Space), "one of those that there are")
 	case x.place.kind == input || x.place.kind == output:
 		x.place.arg = at.Arg
+	case x.place.kind == slot:
+		if !slices.Contains(c.memory.stacks, at.Arg) {
+			return c.fault(Place, x, fmt.Sprintf("a part of value %d", at.Arg), "one of a result that a loop stacks")
+		}
+		x.place.arg = at.Arg
 	case at.Arg != 0:
-		return c.fault(Document, x, fmt.Sprintf("arg %d in space %q", at.Arg, at.Space), "0: only inputs and outputs have numbers")
+		return c.fault(Document, x, fmt.Sprintf("arg %d in space %q", at.Arg, at.Space), "0: only inputs, outputs and slots have numbers")
 	}
 	if at.Strides != nil {
 		if fault := c.stride(x, at.Strides); fault != nil {
@@ -266,6 +272,9 @@ func (c *checker) fits(x *value) *Violation {
 	align := alignment(x.typ.DType)
 	if x.place.lo%align != 0 {
 		return c.fault(Place, x, fmt.Sprintf("offset %d", x.place.lo), fmt.Sprintf("a multiple of %d", align)).in(x.place)
+	}
+	if x.place.kind == slot {
+		return c.fitsSlot(x)
 	}
 	if x.place.kind != input && x.place.kind != output {
 		return nil

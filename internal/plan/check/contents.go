@@ -30,14 +30,16 @@ type interval struct {
 // write it.
 type contents struct {
 	inputs, outputs int
-	lists           [][]interval // the arena, inputs, outputs, and own buffers by ID
-	boxes           [][]piece    // of the arena, inputs and outputs, in no order
+	stacks          []int        // IDs of the values that have slots
+	lists           [][]interval // the arena, inputs, outputs, slots, and own buffers by ID
+	boxes           [][]piece    // of the arena, inputs, outputs and slots, in no order
 	work            *workspace
 }
 
-func newContents(p *ir.Program) contents {
+func newContents(p *ir.Program, stacks []int) contents {
 	inputs, outputs := len(p.Body.Params), len(p.Body.Results)
-	return contents{inputs, outputs, make([][]interval, 1+inputs+outputs+p.NumIDs()), make([][]piece, 1+inputs+outputs), &workspace{}}
+	n := 1 + inputs + outputs + len(stacks)
+	return contents{inputs, outputs, stacks, make([][]interval, n+p.NumIDs()), make([][]piece, n), &workspace{}}
 }
 
 // clear makes all bytes but the weights' hold nothing.
@@ -62,8 +64,16 @@ func (m *contents) of(s space) int {
 		return 1 + s.arg
 	case output:
 		return 1 + m.inputs + s.arg
+	case slot:
+		return 1 + m.inputs + m.outputs + slices.Index(m.stacks, s.arg)
 	}
-	return 1 + m.inputs + m.outputs + s.arg
+	return 1 + m.inputs + m.outputs + len(m.stacks) + s.arg
+}
+
+// forget makes all bytes of a space hold nothing.
+func (m *contents) forget(s space) {
+	n := m.of(s)
+	m.lists[n], m.boxes[n] = m.lists[n][:0], m.boxes[n][:0]
 }
 
 // boxesOf returns the boxes of a space: buffers of values' own have none.

@@ -99,6 +99,11 @@
 //     copying one value there spoils no other (a value for a buffer of unknown
 //     size is copied first). A result whose size is known, of a value that is
 //     carried without one, has bytes of its own from the first iteration on.
+//     A part of a stacked result, and what an iteration computes before it in
+//     the same bytes, may lie in the slot of the result: where the part of the
+//     iteration that runs is. The slot holds nothing when an iteration begins,
+//     and all of the part when it ends. What is defined outside of an iteration
+//     does not lie there, nor does the loop state.
 //     Other operators that may run a region many times are rejected. What
 //     calls with regions take and return has no strides, nor have the results
 //     of their regions.

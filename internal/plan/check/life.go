@@ -18,7 +18,7 @@ func (c *checker) lives() *Violation {
 		switch {
 		case x.Kind == ir.Weight, x.Kind == ir.Param && !c.isInner(x.Value):
 			start, end = 0, max(last, 1)
-		case x.place.kind != arena && x.place.kind != own:
+		case x.place.kind != arena && x.place.kind != own && x.place.kind != slot:
 			end = max(end, last)
 		}
 		if v := &c.plan.Values[i]; v.Start != start || v.End != end {

@@ -32,6 +32,7 @@ func (c *checker) loop(k int, call *ir.Call) *Violation {
 	}
 	var after contents // what every number of iterations leaves
 	for iteration := range 3 {
+		c.forgetSlots(call, carried)
 		for _, p := range region.Params {
 			x := c.of(p)
 			c.hold(x, content{root: p.ID}, nil)
@@ -55,6 +56,7 @@ func (c *checker) loop(k int, call *ir.Call) *Violation {
 		}
 	}
 	c.memory = after
+	c.forgetSlots(call, carried)
 	for i, v := range call.Results {
 		if v == nil {
 			continue

@@ -19,10 +19,11 @@ const (
 	weight
 	constant
 	own
+	slot
 )
 
 var spaces = [...]plan.Space{arena: plan.SpaceArena, input: plan.SpaceInput, output: plan.SpaceOutput,
-	weight: plan.SpaceWeight, constant: plan.SpaceConstant, own: plan.SpaceOwn}
+	weight: plan.SpaceWeight, constant: plan.SpaceConstant, own: plan.SpaceOwn, slot: plan.SpaceSlot}
 
 // kindOf returns nowhere for a space that does not exist.
 func kindOf(s plan.Space) kind {
@@ -39,6 +40,8 @@ func kindOf(s plan.Space) kind {
 		return constant
 	case plan.SpaceOwn:
 		return own
+	case plan.SpaceSlot:
+		return slot
 	}
 	return nowhere
 }

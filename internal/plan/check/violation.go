@@ -41,7 +41,7 @@ type Violation struct {
 // Bytes is a range of bytes of one space.
 type Bytes struct {
 	Space  plan.Space
-	Arg    int // number of the input or output for those spaces, ID of the weight or value for weights and own buffers
+	Arg    int // number of the input or output for those spaces, ID of the weight or value for weights, own buffers and slots
 	Lo, Hi int64
 	Gaps   bool // bytes of others lie between them
 }
@@ -55,6 +55,8 @@ func (b Bytes) String() string {
 	switch b.Space {
 	case plan.SpaceInput, plan.SpaceOutput:
 		return fmt.Sprintf("bytes [%d,%d) of %s %d", b.Lo, b.Hi, b.Space, b.Arg)
+	case plan.SpaceSlot:
+		return fmt.Sprintf("bytes [%d,%d) of an iteration's part of value %d", b.Lo, b.Hi, b.Arg)
 	case plan.SpaceOwn:
 		return fmt.Sprintf("a buffer of its own (value %d)", b.Arg)
 	case plan.SpaceWeight:
