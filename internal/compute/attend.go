@@ -62,8 +62,10 @@ func (k *attend) Refill(t *Task) error {
 		sizes[i], strides[i] = buf[i][0][:rank], buf[i][1][:rank]
 		setOrdered(a, perm, i == 3, sizes[i], strides[i])
 	}
-	outer, inner, isSplit := c.AttentionSplit(max(sizes[0][0], sizes[1][0], sizes[3][0]))
-	if isSplit {
+	first := max(sizes[0][0], sizes[1][0], sizes[3][0])
+	outer, inner, isSplit := c.AttentionSplit(first)
+	unmasked := isSplit && outer*inner != first // there are no scores
+	if isSplit = isSplit && !unmasked; isSplit {
 		for i := range sizes {
 			sizes[i], strides[i] = splitFirst(sizes[i], strides[i], outer, inner)
 		}
@@ -80,7 +82,7 @@ func (k *attend) Refill(t *Task) error {
 		setStrides(to, sizes[i], strides[i])
 	}
 	for i, to := range [3]*sequence.Strides{&k.Addends[0].Strides, &k.Mask, &k.Addends[1].Strides} {
-		if !has(c, 3+i) {
+		if !has(c, 3+i) || unmasked {
 			continue
 		}
 		var of [2][kernel.MaxRank + 1]int

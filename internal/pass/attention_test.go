@@ -23,8 +23,9 @@ import (
 // [b,4,n,6], k and v [b,groups,m,6] and [b,groups,m,5], in layouts of their
 // own, a bias and a mask that broadcast to [b,4,n,m].
 type spelledAttention struct {
+	typ        string
 	head, body []string
-	weights    map[string][]float64 // i64, or f32 of one element
+	weights    map[string][]float64 // i64, or floats of one element
 	names      int
 }
 
@@ -36,12 +37,12 @@ func (s *spelledAttention) let(format string, args ...any) string {
 	return name
 }
 
-// list is a constant of integers; number is one of f32.
+// list is a constant of integers; number is one float of the type of q.
 func (s *spelledAttention) list(v ...float64) string {
 	return s.constant(fmt.Sprintf("i64[%d]", len(v)), v)
 }
 
-func (s *spelledAttention) number(v float64) string { return s.constant("f32[]", []float64{v}) }
+func (s *spelledAttention) number(v float64) string { return s.constant(s.typ+"[]", []float64{v}) }
 
 func (s *spelledAttention) constant(typ string, v []float64) string {
 	name := fmt.Sprintf("w%d", len(s.weights))
@@ -60,6 +61,10 @@ type attentionForm struct {
 	softmax             string // "", "spelled", "where"
 	turnedBack          bool
 	bias, mask          string // types
+	more                string // type of a second addend, where there are two
+	typ                 string // of elements
+	cap, wide           bool   // the scores have a cap; softmax is computed in float32
+	split               bool   // the last masks see the batch as two axes, of 2 and the rest
 }
 
 func drawForm(r *rand.Rand) (f attentionForm) {
@@ -68,15 +73,26 @@ func drawForm(r *rand.Rand) (f attentionForm) {
 	f.byToken, f.keysTurned, f.turnedBack = r.IntN(2) == 0, r.IntN(2) == 0, r.IntN(2) == 0
 	f.repeat = pick("expand", "tile", "concat")
 	f.scaleAt = pick("", "product", "quotient", "q", "both")
-	f.masks = [][]string{nil, {"add"}, {"where"}, {"hide"}, {"add", "where"}, {"where", "add"}, {"hide", "add"}}[r.IntN(7)]
+	f.masks = [][]string{nil, {"add"}, {"where"}, {"hide"}, {"add", "where"}, {"where", "add"}, {"hide", "add"},
+		{"add", "more"}, {"add", "hide", "more"}, {"where", "add", "more"}}[r.IntN(10)]
 	f.softmax = pick("", "", "spelled", "where")
 	f.bias, f.mask = pick("f32[b,1,1,m]", "f32[1,1,n,m]", "f32[n,m]", "f32[4,1,1]", "f32[b,4,n,m]"), pick("bool[b,1,1,m]", "bool[1,1,n,m]", "bool[n,m]", "bool[n,1]")
+	f.typ = pick("f32", "f32", "f16", "bf16", "f64")
+	f.cap, f.split, f.wide = r.IntN(3) == 0, r.IntN(2) == 0, r.IntN(2) == 0 && strings.HasSuffix(f.typ, "f16")
+	f.more = pick("f32[1,4,n,m]", "f32[1,1,m]", "f32[n,1]")
+	if f.split {
+		f.more = pick("f32[2,1,1,n,m]", "f32[1,c,4,n,m]", "f32[2,c,1,1,m]", "f32[1,n,m]", "f32[]")
+		if len(f.masks) > 0 && f.masks[len(f.masks)-1] != "more" {
+			f.bias, f.mask = pick("f32[1,c,1,n,m]", "f32[2,1,4,1,m]", "f32[n,m]"), pick("bool[2,1,1,n,m]", "bool[1,c,1,1,m]", "bool[n,1]")
+			f.masks = f.masks[len(f.masks)-1:]
+		}
+	}
 	return f
 }
 
 // spell writes the program of a form.
 func spell(f attentionForm) *spelledAttention {
-	s := &spelledAttention{weights: map[string][]float64{}}
+	s := &spelledAttention{typ: f.typ, weights: map[string][]float64{}}
 	heads := func(x string) string { // [batch, row, head, size] to [batch, head, row, size]
 		if f.byToken {
 			return s.let("transpose(%s) {perm = [0, 2, 1, 3]}", x)
@@ -127,8 +143,23 @@ func spell(f attentionForm) *spelledAttention {
 	case "quotient":
 		x = s.let("div(%s, %s)", x, s.number(2.5))
 	}
-	for _, mask := range f.masks {
+	if f.cap {
+		x = s.let("mul(%s, %s)", s.let("tanh(%s)", s.let("div(%s, %s)", x, s.number(0.75))), s.number(0.75))
+	}
+	if f.wide && !f.split {
+		s.typ = "f32"
+		x = s.let("cast(%s) {to = f32}", x)
+	}
+	flat := x
+	for i, mask := range f.masks {
+		if f.split && i == len(f.masks)-1 {
+			sizes := s.let("shape(%s)", flat)
+			rest := s.let("slice(%s, %s, %s)", sizes, s.list(1), s.list(4))
+			x = s.let("reshape(%s, %s)", x, s.let("concat(%s, %s) {axis = 0}", s.list(2, -1), rest))
+		}
 		switch mask {
+		case "more":
+			x = s.let("add(%s, %%more)", x)
 		case "add":
 			x = s.let("add(%s, %%bias)", x)
 		case "where":
@@ -137,16 +168,29 @@ func spell(f attentionForm) *spelledAttention {
 			x = s.let("where(%%mask, %s, %s)", s.number(math.Inf(-1)), x)
 		}
 	}
+	if f.split && len(f.masks) > 0 && f.softmax != "where" {
+		x = s.let("reshape(%s, %s)", x, s.let("shape(%s)", flat))
+	}
+	if f.wide && f.split {
+		s.typ = "f32"
+		x = s.let("cast(%s) {to = f32}", x)
+	}
 	switch f.softmax {
 	case "spelled":
 		last := s.list(-1)
 		e := s.let("exp(%s)", s.let("sub(%s, %s)", x, s.let("reduce_max(%s, %s)", x, last)))
 		x = s.let("div(%s, %s)", e, s.let("reduce_sum(%s, %s)", e, last))
 	case "where":
-		x = s.let("softmax(%s) {axis = 3}", x)
+		x = s.let("softmax(%s) {axis = -1}", x)
 		x = s.let("where(%s, %s, %s)", s.let("is_nan(%s)", x), s.number(0), x)
 	default:
 		x = s.let("softmax(%s)", x)
+	}
+	if f.split && len(f.masks) > 0 && f.softmax == "where" {
+		x = s.let("reshape(%s, %s)", x, s.let("shape(%s)", flat))
+	}
+	if f.wide {
+		x = s.let("cast(%s) {to = %s}", x, f.typ)
 	}
 	y := s.let("matmul(%s, %s)", x, v)
 	if f.turnedBack {
@@ -164,9 +208,45 @@ func (s *spelledAttention) text(f attentionForm) string {
 		}
 		return fmt.Sprintf("f32[b,%d,%s,%d]", heads, rows, size)
 	}
-	return fmt.Sprintf("func @a(%%q: %s, %%k: %s, %%v: %s, %%bias: %s, %%mask: %s) {\n%s\n%s\n}",
-		side(4, "n", 6), side(f.groups, "m", 6), side(f.groups, "m", 5), f.bias, f.mask, strings.Join(s.head, "\n"), strings.Join(s.body, "\n"))
+	of := func(typ, t string) string { return strings.Replace(t, "f32", typ, 1) }
+	addend := f.typ
+	if f.wide && !f.split {
+		addend = "f32"
+	}
+	return fmt.Sprintf("func @a(%%q: %s, %%k: %s, %%v: %s, %%bias: %s, %%mask: %s, %%more: %s) {\n%s\n%s\n}", of(f.typ, side(4, "n", 6)), of(f.typ, side(f.groups, "m", 6)),
+		of(f.typ, side(f.groups, "m", 5)), of(addend, f.bias), f.mask, of(addend, f.more), strings.Join(s.head, "\n"), strings.Join(s.body, "\n"))
 }
+
+// putFloat writes a float of a type.
+func putFloat(to []byte, dt dtype.DType, x float64) {
+	switch dt {
+	case dtype.F16:
+		binary.LittleEndian.PutUint16(to, uint16(dtype.Float16FromFloat32(float32(x))))
+	case dtype.BF16:
+		binary.LittleEndian.PutUint16(to, uint16(dtype.BFloat16FromFloat32(float32(x))))
+	case dtype.F32:
+		binary.LittleEndian.PutUint32(to, math.Float32bits(float32(x)))
+	case dtype.F64:
+		binary.LittleEndian.PutUint64(to, math.Float64bits(x))
+	}
+}
+
+// floatAt reads element i of a type.
+func floatAt(data []byte, dt dtype.DType, i int) float64 {
+	switch dt {
+	case dtype.F16:
+		return float64(dtype.Float16(binary.LittleEndian.Uint16(data[2*i:])).Float32())
+	case dtype.BF16:
+		return float64(dtype.BFloat16(binary.LittleEndian.Uint16(data[2*i:])).Float32())
+	case dtype.F32:
+		return float32At(data[4*i:])
+	}
+	return math.Float64frombits(binary.LittleEndian.Uint64(data[8*i:]))
+}
+
+// nearness are the tolerances for results below 1 in magnitude: the program as
+// it is written rounds scores, weights and sums of 16 bits, the call does not.
+var nearness = map[dtype.DType]float64{dtype.F32: 2e-6, dtype.F64: 1e-13, dtype.F16: 4e-3, dtype.BF16: 3e-2}
 
 // table returns the table of the constants.
 func (s *spelledAttention) table(p *ir.Program) ir.WeightMap {
@@ -174,8 +254,9 @@ func (s *spelledAttention) table(p *ir.Program) ir.WeightMap {
 	for _, w := range p.Weights {
 		var data []byte
 		for _, x := range s.weights[w.Name] {
-			if w.Type.DType == dtype.F32 {
-				data = binary.LittleEndian.AppendUint32(data, math.Float32bits(float32(x)))
+			if w.Type.DType.IsFloat() {
+				data = append(data, make([]byte, w.Type.DType.Size())...)
+				putFloat(data[len(data)-w.Type.DType.Size():], w.Type.DType, x)
 			} else {
 				data = binary.LittleEndian.AppendUint64(data, uint64(int64(x)))
 			}
@@ -216,7 +297,7 @@ func testForm(t *testing.T, r *rand.Rand, f attentionForm) {
 		t.Fatal(err)
 	}
 	var structure *pass.Structure
-	for _, n := range [][3]int{{2, 3, 5}, {3, 7, 20}, {2, 40, 33}, {3, 2, 1200}, {2, 9, 3}} {
+	for _, n := range [][3]int{{4, 3, 5}, {6, 7, 20}, {4, 40, 33}, {6, 2, 1200}, {4, 9, 3}} {
 		inputs := attentionInputs(r, p, n)
 		types := make([]op.Type, len(inputs))
 		for i := range inputs {
@@ -252,10 +333,11 @@ func testForm(t *testing.T, r *rand.Rand, f attentionForm) {
 		if got[0].Type != want[0].Type {
 			t.Fatalf("sizes %v: got %s, want %s", n, got[0].Type, want[0].Type)
 		}
-		for i := 0; i < len(want[0].Data); i += 4 {
-			x, y := float32At(got[0].Data[i:]), float32At(want[0].Data[i:])
-			if !(math.Abs(x-y) <= 2e-6) && !(math.IsNaN(x) && math.IsNaN(y)) {
-				t.Fatalf("sizes %v: element %d: got %v, want %v", n, i/4, x, y)
+		dt := want[0].Type.DType
+		for i := range want[0].Type.Shape.NumElements() {
+			x, y := floatAt(got[0].Data, dt, i), floatAt(want[0].Data, dt, i)
+			if !(math.Abs(x-y) <= nearness[dt]) && !(math.IsNaN(x) && math.IsNaN(y)) {
+				t.Fatalf("sizes %v: element %d: got %v, want %v", n, i, x, y)
 			}
 		}
 	}
@@ -276,13 +358,18 @@ func attentionInputs(r *rand.Rand, p *ir.Program, sizes [3]int) []op.Arg {
 			d := v.Type.Shape.Dim(i)
 			n, ok := d.Size()
 			if !ok {
-				n = sizes[strings.Index("bnm", d.String())]
+				if n = sizes[0] / 2; d.String() != "c" {
+					n = sizes[strings.Index("bnm", d.String())]
+				}
 			}
 			dims[i] = n
 		}
 		a := op.Arg{Type: op.Type{DType: v.Type.DType, Shape: shape.MustOf(dims...)}}
 		n := a.Shape.NumElements()
-		row := max(1, dims[len(dims)-1])
+		row := 1
+		if len(dims) > 0 {
+			row = max(1, dims[len(dims)-1])
+		}
 		a.Data = aligned(n*a.DType.Size(), 0)
 		for i := range n {
 			if v.Type.DType == dtype.Bool {
@@ -309,7 +396,7 @@ func attentionInputs(r *rand.Rand, p *ir.Program, sizes [3]int) []op.Arg {
 					}
 				}
 			}
-			binary.LittleEndian.PutUint32(a.Data[4*i:], math.Float32bits(x))
+			putFloat(a.Data[i*a.DType.Size():], a.DType, float64(x))
 		}
 		inputs = append(inputs, a)
 	}
@@ -341,11 +428,17 @@ func TestAttentionIsFound(t *testing.T) {
 		{"the logarithm", "%s = matmul(%q, %k) %p = log_softmax(%s) %r = matmul(%p, %v) return %r", false},
 		{"weights on the right", "%s = matmul(%q, %k) %t = transpose(%s) {perm = [0, 2, 1]} %p = softmax(%t) %r = matmul(%q, %v2) return %r, %p", false},
 		{"a factor after the bias", "%s = matmul(%q, %k) %u = add(%s, %w) %t = mul(%u, @half) %p = softmax(%t) %r = matmul(%p, %v) return %r", false},
-		{"two biases", "%s = matmul(%q, %k) %u = add(%s, %w) %t = add(%u, %w) %p = softmax(%t) %r = matmul(%p, %v) return %r", false},
+		{"two biases", "%s = matmul(%q, %k) %u = add(%s, %w) %t = add(%u, %w) %p = softmax(%t) %r = matmul(%p, %v) return %r", true},
+		{"three biases", "%s = matmul(%q, %k) %u = add(%s, %w) %t = add(%u, %w) %o = add(%t, %w) %p = softmax(%o) %r = matmul(%p, %v) return %r", false},
 		{"two masks", "%s = matmul(%q, %k) %u = where(%c, %s, @half) %t = where(%c, @half, %u) %p = softmax(%t) %r = matmul(%p, %v) return %r", false},
 		{"a choice of values", "%s = matmul(%q, %k) %u = where(%c, %s, %w) %p = softmax(%u) %r = matmul(%p, %v) return %r", false},
 		{"scores added to themselves", "%s = matmul(%q, %k) %u = add(%s, %s) %p = softmax(%u) %r = matmul(%p, %v) return %r", false},
-		{"a cap", "%s = matmul(%q, %k) %u = tanh(%s) %p = softmax(%u) %r = matmul(%p, %v) return %r", false},
+		{"a cap", "%s = matmul(%q, %k) %u = tanh(%s) %p = softmax(%u) %r = matmul(%p, %v) return %r", true},
+		{"a cap with factors", "%s = matmul(%q, %k) %h = mul(%s, @half) %u = tanh(%h) %t = div(%u, @half) %p = softmax(%t) %r = matmul(%p, %v) return %r", true},
+		{"a cap and a bias", "%s = matmul(%q, %k) %h = mul(%s, @half) %u = tanh(%h) %t = add(%u, %w) %p = softmax(%t) %r = matmul(%p, %v) return %r", true},
+		{"a cap behind a bias", "%s = matmul(%q, %k) %h = add(%s, %w) %u = tanh(%h) %p = softmax(%u) %r = matmul(%p, %v) return %r", false},
+		{"two caps", "%s = matmul(%q, %k) %h = tanh(%s) %u = tanh(%h) %p = softmax(%u) %r = matmul(%p, %v) return %r", false},
+		{"a cap that is read elsewhere", "%s = matmul(%q, %k) %u = tanh(%s) %p = softmax(%u) %r = matmul(%p, %v) return %r, %u", false},
 		{"constant keys", "%s = matmul(%q, @keys) %p = softmax(%s) %r = matmul(%p, %v) return %r", false},
 		{"an addend of the product", "%s = gemm(%x, %y, %w1) {transB = 1} %p = softmax(%s) %r = gemm(%p, %z) return %r", false},
 		{"a factor of the result", "%s = gemm(%x, %y) {transB = 1} %p = softmax(%s) %r = gemm(%p, %z) {alpha = 0.5} return %r", false},

@@ -198,13 +198,26 @@ func (c *Context) floats(v *ir.Value) ([]float32, bool) {
 	return out, true
 }
 
-// scalar returns the number that a constant of one element is.
+// scalar returns the number that a constant of one float is. It pins it.
 func (c *Context) scalar(v *ir.Value) (float64, bool) {
-	x, ok := c.floats(v)
-	if !ok || len(x) != 1 {
+	if !c.isKnown(v) || !v.Type.DType.IsFloat() {
 		return 0, false
 	}
-	return float64(x[0]), true
+	data, ok := c.constant(v)
+	if !ok || len(data) != v.Type.DType.Size() {
+		return 0, false
+	}
+	switch v.Type.DType {
+	case dtype.F16:
+		return float64(dtype.Float16(binary.LittleEndian.Uint16(data)).Float32()), true
+	case dtype.BF16:
+		return float64(dtype.BFloat16(binary.LittleEndian.Uint16(data)).Float32()), true
+	case dtype.F32:
+		return float64(math.Float32frombits(binary.LittleEndian.Uint32(data))), true
+	case dtype.F64:
+		return math.Float64frombits(binary.LittleEndian.Uint64(data)), true
+	}
+	return 0, false
 }
 
 // wholeView says of which operand the only result of a call is a view, -1 for
