@@ -31,8 +31,8 @@ import (
 // the pattern stood, so that q, k and v live until there. Results differ by
 // rounding.
 //
-// Scores and weights of 16-bit types are not rounded to these: results are those
-// of float32, rounded once.
+// Scores and weights of 16-bit types are not rounded to these: results are
+// those of float32, rounded once.
 //
 // Left to other passes: k or v that are constants, which products read in
 // panels.

@@ -61,7 +61,8 @@ func (m *attentionFinder) alongLast(c *ir.Call, x *ir.Value) bool {
 }
 
 // through returns the operand of the cast or the reshape that defines v, if it
-// leaves scores or weights what they are. The pattern reads v a number of times.
+// leaves scores or weights what they are. The pattern reads v a number of
+// times.
 func (m *attentionFinder) through(a *attentionParts, v *ir.Value, times int) *ir.Value {
 	if c := m.read(a, v, "cast", times); c != nil {
 		if x := c.Args[0].Value; a.computes(x.Type.DType) && isStatic(x) {
