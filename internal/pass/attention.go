@@ -2,6 +2,7 @@ package pass
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/ir"
@@ -57,6 +58,9 @@ type attentionFinder struct {
 	blocks map[*ir.Call]*ir.Block
 }
 
+// attended are the element types that fused_attention computes.
+var attended = []dtype.DType{dtype.F32, dtype.F16, dtype.BF16, dtype.F64}
+
 // attentionParts are what was found of a pattern, from its end to its
 // beginning.
 type attentionParts struct {
@@ -106,7 +110,7 @@ func (m *attentionFinder) find(c *ir.Call) {
 	a := &attentionParts{last: c, scale: 1, typ: c.Results[0].Type.DType}
 	one := 1.0
 	weights, v, ok := m.product(c, &one)
-	if !ok || one != 1 || !a.typ.IsFloat() || a.typ.Size() < 2 {
+	if !ok || one != 1 || !slices.Contains(attended, a.typ) {
 		return
 	}
 	for _, x := range []*ir.Value{c.Results[0], weights.value, v.value} {
