@@ -25,6 +25,11 @@ import (
 // the new rows alone ([StateAppended]). [Model.States] lists what becomes of
 // each state. The model has further inputs and outputs then, whose names begin
 // with "states."; [Session.NewStates] makes what passes them.
+//
+// In a model that two decoders were merged into, one with a past and one
+// without, an input chooses between them, such as use_cache_branch. It is one
+// of the states' then: a [States] chooses the one with a past where rows are
+// there.
 func WithStates(pairs ...StatePair) Option {
 	return func(o *loadOptions) { o.states, o.pairs = true, append([]StatePair{}, pairs...) }
 }
@@ -40,9 +45,10 @@ const (
 	StateSame                      // the output has the state's type, and comes back in its bytes where the program allows it
 	StateAppended                  // a buffer with a capacity: a run writes its rows behind those that are there
 	StateWritten                   // a buffer with a capacity: a run writes its rows where the model's other inputs say
+	StateHeld                      // the first run computes it, and others leave it: one region of a branch in the model returns it as it came
 )
 
-// String returns "replaced", "same", "appended" or "written".
+// String returns "replaced", "same", "appended", "written" or "held".
 func (k StateKind) String() string {
 	if k < 0 || int(k) >= len(stateKinds) {
 		return fmt.Sprintf("state kind %d", int(k))
@@ -50,7 +56,7 @@ func (k StateKind) String() string {
 	return stateKinds[k]
 }
 
-var stateKinds = []string{"replaced", "same", "appended", "written"}
+var stateKinds = []string{"replaced", "same", "appended", "written", "held"}
 
 // StateInfo describes a state of a model.
 type StateInfo struct {

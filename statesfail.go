@@ -3,9 +3,11 @@ package tenure
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tenure-go/tenure/internal/exec"
+	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/tensor"
 )
 
@@ -50,18 +52,43 @@ func (st *States) survive(r *running) bool {
 // the state's next value has those rows as they are, so a plan that returns it
 // in the bytes of the input, and in which no call but the tensor_scatter that
 // computes it writes there, never changes them: the call copies nothing over
-// itself, and writes rows behind the length.
+// itself, and writes rows behind the length. A branch has one in each region,
+// and writes nothing by itself.
 func (k *kept) spoiled(exe *exec.Executable, last int) bool {
 	calls := exe.WritersOf(k.input, last)
 	if k.Kind != StateAppended || exe.OutputInInput(k.output) != k.input {
 		return len(calls) > 0
 	}
-	all := exe.WritersOf(k.input, exe.LastCall())
-	return len(calls) > 0 && (len(all) != 1 || all[0].Op.Name != "tensor_scatter")
+	appends := appendsOf(exe.Program.Body.Results[k.output], nil)
+	for _, c := range exe.WritersOf(k.input, exe.LastCall()) {
+		if !c.Op.Branch && !slices.Contains(appends, c) {
+			return true
+		}
+	}
+	return false
+}
+
+// appendsOf lists the calls of tensor_scatter that compute a value, at most one
+// of which runs: one for each region of a branch.
+func appendsOf(v *ir.Value, list []*ir.Call) []*ir.Call {
+	switch c := v.Def; {
+	case c == nil:
+	case c.Op.Name == "tensor_scatter":
+		list = append(list, c)
+	case c.Op.Branch:
+		for _, region := range c.Regions {
+			list = appendsOf(region.Results[v.Index], list)
+		}
+	case len(c.Args) > 0 && c.Args[0].Value != nil: // a view, if the result lies in the input
+		list = appendsOf(c.Args[0].Value, list)
+	}
+	return list
 }
 
 // givesUp reports whether a run gets the bytes of a state to write into.
-func (st *States) givesUp(k *kept) bool { return k.Kind == StateAppended || !st.opts.rollback }
+func (st *States) givesUp(k *kept) bool {
+	return k.Kind == StateAppended || k.Kind != StateHeld && !st.opts.rollback
+}
 
 // lost names the states that have no contents: a run failed after it had
 // written into them.

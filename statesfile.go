@@ -203,7 +203,7 @@ func (st *States) fits(k *kept, t *tensor.Tensor) error {
 	if want := st.session.model.inputs[k.input].DType; t.DType() != want {
 		return fmt.Errorf("got %s, want %s: %w", t.DType(), want, ErrDType)
 	}
-	if k.Kind == StateReplaced {
+	if k.Kind == StateReplaced || k.Kind == StateHeld {
 		return nil
 	}
 	sizes := slices.Clone(t.Shape().Sizes())

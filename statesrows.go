@@ -55,6 +55,7 @@ func (st *States) release() error {
 		drop(&k.t)
 		drop(&k.other)
 	}
+	drop(&st.chooser)
 	for _, g := range st.groups {
 		drop(&g.lengthTensor)
 		drop(&g.sizesTensor)
@@ -119,7 +120,7 @@ func (st *States) Copied() ([]CopiedState, error) {
 		return nil, nil
 	}
 	for _, k := range st.kept {
-		if st.planned.OutputInInput(k.output) == k.input {
+		if k.Kind == StateHeld || st.planned.OutputInInput(k.output) == k.input {
 			continue
 		}
 		why := k.Why
@@ -151,7 +152,7 @@ func (st *States) Truncate(n int) error {
 		return nil
 	}
 	for _, k := range st.kept {
-		if !k.buffer() {
+		if !k.buffer() && k.Kind != StateHeld {
 			return fmt.Errorf("truncate: state %s is no buffer: its value after %d rows is not known any more: %w", k.Input, n, ErrUnsupported)
 		}
 	}

@@ -40,6 +40,7 @@ type States struct {
 	groups   []*stateGroup
 	operands []tensor.Operand // by input, nil for those of the caller
 	ours     []bool           // by output
+	chooser  *tensor.Tensor   // whether there is a past, for models that are told; nil for others
 	planned  *exec.Executable // of the last run
 	busy     atomic.Bool
 	closed   bool
@@ -187,6 +188,9 @@ func (st *States) make() error {
 			return err
 		}
 	}
+	if err := st.makeChooser(); err != nil {
+		return err
+	}
 	for _, k := range st.kept {
 		var err error
 		if k.shape, err = st.shapeOf(k, st.capacity); err != nil {
@@ -196,6 +200,46 @@ func (st *States) make() error {
 			return err
 		}
 	}
+	return nil
+}
+
+// makeChooser makes the tensor that chooses a region of the model's branch.
+func (st *States) makeChooser() (err error) {
+	m := st.session.model
+	if m.states.Branch < 0 || st.chooser != nil {
+		return nil
+	}
+	var ones []int
+	if s := m.inputs[m.states.Branch].Shape; s != nil {
+		ones = slices.Repeat([]int{1}, s.Rank())
+	}
+	st.chooser, err = tensor.Zeros[bool](ones...)
+	return err
+}
+
+// choose chooses the region of the model's branch with a past if rows are
+// there. The caller may choose too, but only so.
+func (st *States) choose(in Inputs) error {
+	info := st.session.model.inputs[st.session.model.states.Branch]
+	choice := (st.Len() > 0) == st.session.model.states.Past
+	if o := in[info.Name]; o != nil && o.Tensor() != nil {
+		given, err := tensor.Read[bool](o.Tensor())
+		if err != nil {
+			return inputError{fmt.Errorf("run: input %s: %w", info, err)}
+		}
+		other := slices.ContainsFunc(given.Data, func(b bool) bool { return b != choice })
+		given.Release()
+		if other {
+			return inputError{fmt.Errorf("run: input %q: got %v for states with %d rows, want %v, or no value", info.Name, !choice, st.Len(), choice)}
+		}
+	}
+	w, err := tensor.Write[bool](st.chooser)
+	if err != nil {
+		return err
+	}
+	w.Data[0] = choice
+	w.Release()
+	st.operands[st.session.model.states.Branch] = st.chooser
 	return nil
 }
 
@@ -322,6 +366,11 @@ func (st *States) pass(r *running, in Inputs) error {
 			st.operands[g.sizes] = g.sizesTensor
 		}
 	}
+	if st.chooser != nil {
+		if err := st.choose(in); err != nil {
+			return err
+		}
+	}
 	if err := st.whole(); err != nil {
 		return fmt.Errorf("run: %w", err)
 	}
@@ -339,7 +388,7 @@ func (st *States) pass(r *running, in Inputs) error {
 		if o == nil {
 			continue
 		}
-		if _, ok := in[name]; ok {
+		if _, ok := in[name]; ok && i != st.session.model.states.Branch {
 			return inputError{fmt.Errorf("run: got a value for %s, which the states have", name)}
 		}
 		all[name] = o
@@ -391,7 +440,11 @@ func (st *States) admit(r *running) error {
 		if o.into != nil {
 			return inputError{fmt.Errorf("run: Into(%q): the output is a state", k.Output)}
 		}
-		if o.into, o.again = k.t, true; !st.givesUp(k) {
+		switch {
+		case k.Kind == StateHeld:
+		case st.givesUp(k):
+			o.into, o.again = k.t, true
+		default:
 			o.into, o.again = k.other, k.other != nil
 		}
 	}
@@ -401,6 +454,7 @@ func (st *States) admit(r *running) error {
 // take takes the states out of a run that has ended well.
 func (st *States) take(r *running) {
 	st.planned = r.exe
+	past := st.Len() > 0
 	for _, g := range st.groups {
 		g.n = g.next
 		if o := &r.outputs[g.rows]; !o.lent {
@@ -410,12 +464,18 @@ func (st *States) take(r *running) {
 	}
 	for _, k := range st.kept {
 		o := &r.outputs[k.output]
-		if !st.givesUp(k) {
+		switch {
+		case k.Kind == StateHeld && past:
+			releaseOurs(o.t) // of no elements
+		case k.Kind == StateHeld:
+			releaseOurs(k.t)
+			k.t = o.t
+		case !st.givesUp(k):
 			if !o.lent {
 				releaseOurs(k.other)
 			}
 			k.t, k.other = o.t, k.t
-		} else if !o.lent {
+		case !o.lent:
 			k.t = o.t // the old one was given up
 		}
 	}

@@ -13,6 +13,10 @@
 // program reads sizes of the past, as the size of an input without elements
 // too. Attention reads the rows where they lie.
 //
+// In a branch of which one region has a past, the rows are written in both. A
+// window that the program writes down, the last rows of past and new ones,
+// becomes shift(past, new).
+//
 // The package holds no memory. A program that is rewritten belongs to one
 // goroutine.
 package states

@@ -17,6 +17,8 @@ type rewriter struct {
 	groups   []*group
 	byKey    map[groupKey]int
 	at       map[*ir.Call][]int   // the states to which a call appends
+	returned []slot               // of each state: where its next value is returned
+	branch   *branch              // nil for none
 	buffers  map[*ir.Value]int    // the Appended states, by their input
 	next     map[int]*ir.Value    // the buffer of a state with the rows of the run, once they are written
 	windows  map[*ir.Value]window // by the output
@@ -60,7 +62,7 @@ func (r *rewriter) rewrite() error {
 		in := r.program.Body.Params[s.Input]
 		key := groupKey{rows: in.Type.Shape.Dim(s.Axis), written: s.Kind == Written}
 		if key.rows == shape.Unknown {
-			key.added = r.addedTo(s)
+			key.added = r.addedTo(i)
 		}
 		at, ok := r.byKey[key]
 		if !ok {
@@ -73,25 +75,8 @@ func (r *rewriter) rewrite() error {
 			r.buffers[in] = i
 		}
 	}
-	old := r.program.Body.Calls
-	for _, c := range old {
-		list, ours := r.at[c]
-		r.node = c.Node
-		switch {
-		case !ours:
-			r.readPast(c, -1)
-			r.calls = append(r.calls, c)
-		case r.states[list[0]].Kind == Same:
-			r.roll(c.Results[0], list[0])
-		case c.Op.Name == "concat":
-			r.readPast(c, 0)
-			r.join(c, list[0])
-		case c.Op.Name == "attention":
-			r.readPast(c, 4, 5)
-			r.attend(c, list)
-		default:
-			r.write(c, list[0])
-		}
+	for _, c := range r.program.Body.Calls {
+		r.rewriteCall(c)
 	}
 	for _, v := range r.program.Body.Results {
 		if _, ok := r.buffers[v]; ok {
@@ -105,10 +90,44 @@ func (r *rewriter) rewrite() error {
 	return r.err
 }
 
+// rewriteCall adds to the calls what a call of the program becomes.
+func (r *rewriter) rewriteCall(c *ir.Call) {
+	list, ours := r.at[c]
+	r.node = c.Node
+	switch {
+	case r.branch != nil && r.branch.calls[c] != nil:
+		r.choose(c)
+	case !ours:
+		r.readPast(c, -1)
+		r.calls = append(r.calls, c)
+	case r.states[list[0]].Kind == Same:
+		r.roll(c.Results[0], list[0])
+	case c.Op.Name == "concat":
+		r.readPast(c, 0)
+		r.join(c, list[0])
+	case c.Op.Name == "attention":
+		r.readPast(c, 4, 5)
+		r.attend(c, list)
+	default:
+		r.write(c, list[0])
+	}
+}
+
+// slot is a result of a block: of the program, or of a region of a branch.
+type slot struct {
+	block *ir.Block
+	index int
+}
+
+func (s slot) value() *ir.Value { return s.block.Results[s.index] }
+
+// set makes a value the result.
+func (s slot) set(v *ir.Value) { s.block.Results[s.index] = v }
+
 // addedTo is the dimension of the rows that are added to a state.
-func (r *rewriter) addedTo(s *State) shape.Dim {
-	out := r.program.Body.Results[s.Output]
-	from, axis := out.Def.Args[1].Value, s.Axis
+func (r *rewriter) addedTo(i int) shape.Dim {
+	out := r.returned[i].value()
+	from, axis := out.Def.Args[1].Value, r.states[i].Axis
 	if out.Def.Op.Name == "attention" {
 		if from = out.Def.Args[out.Index].Value; from.Type.Shape != nil && from.Type.Shape.Rank() == 3 {
 			axis = 1
@@ -196,8 +215,8 @@ func (r *rewriter) past(v *ir.Value) *ir.Value {
 // result of the call becomes the rows of the buffer that there are then.
 func (r *rewriter) join(c *ir.Call, i int) {
 	out := c.Results[0]
-	next := r.appended(i, c.Args[1].Value, r.addedTo(&r.states[i]))
-	r.program.Body.Results[r.states[i].Output] = next
+	next := r.appended(i, c.Args[1].Value, r.addedTo(i))
+	r.returned[i].set(next)
 	r.view(i, out, next, c.Args[1].Value)
 }
 
@@ -208,7 +227,7 @@ func (r *rewriter) appended(i int, rows *ir.Value, n shape.Dim) *ir.Value {
 	g, buffer := r.groups[s.Group], r.program.Body.Params[s.Input]
 	r.setCapacity(buffer, s.Axis)
 	out := r.program.Body.Results[s.Output]
-	r.addRows(g, rows, s.Axis, n)
+	r.addRows(i, rows, s.Axis, n)
 	if s.Axis > 0 {
 		at := r.emit(&r.calls, buffer.Name+".at", "expand", nil, g.length, r.emit(&r.calls, buffer.Name+".batch", "shape", span(0), buffer))
 		r.next[i] = r.scatter(out.Name+".buffer", s.Axis, buffer, rows, at)
@@ -248,9 +267,14 @@ func (r *rewriter) setCapacity(buffer *ir.Value, axis int) {
 	buffer.Type.Shape = s
 }
 
-// addRows notes that a run adds as many rows to a group as a value has along
-// the axis, which is n as far as it is known.
-func (r *rewriter) addRows(g *group, rows *ir.Value, axis int, n shape.Dim) {
+// addRows notes that a run adds as many rows to the group of state i as a value
+// has along the axis, which is n as far as it is known.
+func (r *rewriter) addRows(i int, rows *ir.Value, axis int, n shape.Dim) {
+	if r.branch != nil && r.branch.inside {
+		r.branch.added = append(r.branch.added, rowsAdded{i, rows, axis, n})
+		return
+	}
+	g := r.groups[r.states[i].Group]
 	if n != shape.Unknown && slices.Contains(g.dims, n) {
 		return
 	}
@@ -274,17 +298,17 @@ func (r *rewriter) attend(c *ir.Call, list []int) {
 	args := []*ir.Value{r.heads(c.Args[0].Value, packed, c.Attrs.Int("q_num_heads", 0)), nil, nil, c.Args[3].Value, nil, nil, nil}
 	var fresh *ir.Value // keys or values of the run
 	for _, i := range list {
-		result := r.program.Body.Results[r.states[i].Output].Index // 1 for keys, 2 for values: also the operand
+		result := r.returned[i].value().Index // 1 for keys, 2 for values: also the operand
 		out, rows := c.Results[result], r.heads(c.Args[result].Value, packed, c.Attrs.Int("kv_num_heads", 0))
 		fresh = rows
-		args[result] = r.appended(i, rows, r.addedTo(&r.states[i]))
-		r.program.Body.Results[r.states[i].Output] = args[result]
+		args[result] = r.appended(i, rows, r.addedTo(i))
+		r.returned[i].set(args[result])
 		r.view(i, out, args[result], rows)
 	}
 	g := r.groups[r.states[list[0]].Group]
 	if looksAtPlaces(c) { // which are counted from the last key
 		q := c.Args[0].Value
-		r.addRows(g, args[0], 2, dimOf(q, q.Type.Shape.Rank()-2))
+		r.addRows(list[0], args[0], 2, dimOf(q, q.Type.Shape.Rank()-2))
 	}
 	added := r.emit(&r.calls, c.Results[0].Name+".added", "shape", span(2), fresh)
 	batch := r.emit(&r.calls, c.Results[0].Name+".batch", "shape", span(0), args[0])
@@ -326,7 +350,7 @@ func (r *rewriter) write(c *ir.Call, i int) {
 	s := &r.states[i]
 	c.Args[0].Value = r.program.Body.Params[s.Input]
 	r.calls = append(r.calls, c)
-	r.addRows(r.groups[s.Group], c.Args[1].Value, s.Axis, r.addedTo(s))
+	r.addRows(i, c.Args[1].Value, s.Axis, r.addedTo(i))
 }
 
 // span are the attributes of a call of shape that returns one size.

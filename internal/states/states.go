@@ -15,6 +15,7 @@ const (
 	Same                 // the output has the type of the input
 	Appended             // the input is a buffer: the run writes rows behind those that are there
 	Written              // the input is a buffer: the run writes rows where operands of the program say
+	Held                 // one region of a branch computes the output, and the other leaves the input as it is: the output has no elements then
 )
 
 // Pair is a state: the places of an input and of an output of a program.
@@ -42,6 +43,11 @@ type Group struct {
 type Result struct {
 	States []State
 	Groups []Group
+
+	// Branch is the input that chooses between regions with a past and without,
+	// -1 for none: it is to be Past where there are rows.
+	Branch int
+	Past   bool
 }
 
 // Rewrite changes the program in place and infers its types again. known is
@@ -51,15 +57,20 @@ func Rewrite(p *ir.Program, pairs []Pair, known func(*ir.Value) ([]byte, bool)) 
 		byKey: map[groupKey]int{}, next: map[int]*ir.Value{}, windows: map[*ir.Value]window{}, known: known}
 	for _, pair := range pairs {
 		r.states = append(r.states, State{Pair: pair, Axis: -1, Group: -1})
+		r.returned = append(r.returned, slot{p.Body, pair.Output})
 	}
 	for i := range r.states {
 		r.classify(i)
 	}
 	r.pairAttention()
+	r.settleBranch()
 	if err := r.rewrite(); err != nil {
 		return nil, err
 	}
-	result := &Result{States: r.states}
+	result := &Result{States: r.states, Branch: -1}
+	if r.branch != nil {
+		result.Branch, result.Past = r.branch.cond.Index, r.branch.past == 0
+	}
 	for _, g := range r.groups {
 		result.Groups = append(result.Groups, g.Group)
 	}
@@ -74,28 +85,43 @@ func (r *rewriter) classify(i int) {
 		s.Why = fmt.Sprintf("the output is %s, the input %s", out.Type, in.Type)
 		return
 	}
+	if out.Def != nil && out.Def.Op.Branch && r.isChosen(i, in, out) || r.isAppended(i, in, out) {
+		return
+	}
 	if c := out.Def; c != nil && in.Type.Shape != nil {
-		switch axis := axisOf(c, in.Type.Shape.Rank()); {
-		case c.Op.Name == "concat" && len(c.Args) == 2 && c.Args[0].Value == in && c.Args[1].Value != in && axis >= 0:
-			r.append(i, c, axis)
-			return
-		case c.Op.Name == "attention" && (out.Index == 1 || out.Index == 2) && len(c.Args) > 5 && c.Args[out.Index+3].Value == in:
-			r.append(i, c, 2)
-			return
-		case c.Op.Name == "tensor_scatter" && bufferOf(c) == in && axis > 0 && !isRing(c):
+		if axis := axisOf(c, in.Type.Shape.Rank()); c.Op.Name == "tensor_scatter" && bufferOf(c) == in && axis > 0 && !isRing(c) {
 			s.Kind, s.Axis = Written, axis
 			r.at[c] = append(r.at[c], i)
 			return
 		}
 	}
 	if r.isRolled(i) || r.isSame(in, out) {
-		s.Kind = Same
+		s.Kind, s.Why = Same, ""
+		return
+	}
+	if s.Why != "" {
 		return
 	}
 	s.Why = "it is an input"
 	if out.Def != nil {
 		s.Why = "rows are not appended to it: " + out.Def.Where() + " computes the output"
 	}
+}
+
+// isAppended reports whether a value is the input of state i with rows behind
+// it, and notes the call that appends them.
+func (r *rewriter) isAppended(i int, in, out *ir.Value) bool {
+	if c := out.Def; c != nil && in.Type.Shape != nil {
+		switch axis := axisOf(c, in.Type.Shape.Rank()); {
+		case c.Op.Name == "concat" && len(c.Args) == 2 && c.Args[0].Value == in && c.Args[1].Value != in && axis >= 0:
+			r.append(i, c, axis)
+			return true
+		case c.Op.Name == "attention" && (out.Index == 1 || out.Index == 2) && len(c.Args) > 5 && c.Args[out.Index+3].Value == in:
+			r.append(i, c, 2)
+			return true
+		}
+	}
+	return false
 }
 
 func (r *rewriter) append(i int, c *ir.Call, axis int) {
