@@ -94,7 +94,7 @@ func poolsRows(s *op.Sig, in, out []*shape.Layout) bool {
 	if len(s.Results) > 1 && !s.Results[1].IsZero() || isHalf(s.Args[0].DType) || s.Args[0].Shape.Rank()-2 > conv.MaxSpatial {
 		return false
 	}
-	return product(s.Results[0].Shape.Sizes()[2:]) > 1 && inRows(in) && inRows(out)
+	return product(s.Results[0].Shape.Sizes()[2:]) > 1 && imagesInRows(in) && imagesInRows(out)
 }
 
 // pooled is a pool without indices. One whose windows are the whole input is a

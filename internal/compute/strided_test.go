@@ -92,6 +92,66 @@ func TestStridedPacked(t *testing.T) {
 	}
 }
 
+// Convolutions read packed weights, and compute the same from images that lie
+// anywhere as from those of one piece.
+func TestStridedPackedConv(t *testing.T) {
+	f32 := func(seed uint64, dims ...int) op.Arg { return random(dtype.F32, seed, -1, 1, dims...) }
+	constants := Constants{Is: func(i int) bool { return i == 1 }}
+	for i, w := range []op.Arg{f32(2, 16, 16, 3, 3), f32(2, 40, 16, 1, 1), f32(2, 8, 48, 1, 1), f32(2, 8, 3, 5, 5), f32(2, 3, 70, 3, 3), f32(2, 128, 64, 3, 3)} {
+		x := f32(1, 2, w.Shape.Size(1), 30, 30)
+		c := call(t, "conv", attrs("strides", []int64{1 + int64(i%2), 1}), 1, x, w)
+		task, err := BindConstants(c, constants)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := runPacked(t, task)
+		sizes := c.Out[0].Shape.Sizes()
+		for _, gaps := range [][3]int{{0, 0, 7}, {0, 9, 0}, {5, 0, 0}, {3, 2, 1}} {
+			c := call(t, "conv", attrs("strides", []int64{1 + int64(i%2), 1}), 1, withGaps(x, gaps), w)
+			freshResults(c)
+			y := withGaps(op.Arg{Type: c.Out[0].Type, Data: want}, gaps)
+			c.Out[0] = op.Arg{Type: y.Type, Layout: y.Layout, Data: aligned(len(y.Data))}
+			if task, err = BindConstants(c, constants); err != nil {
+				t.Fatal(err)
+			}
+			for arg, form := range task.Forms {
+				packed := aligned(form.Bytes)
+				form.Pack(packed, c.In[arg].Data)
+				c.In[arg].Data = packed
+			}
+			if err := task.run(aligned(task.Scratch)); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(c.Out[0].Data, y.Data) {
+				t.Errorf("weights %s, gaps %v, result %v: got another result than without gaps", w.Shape, gaps, sizes)
+			}
+		}
+	}
+}
+
+// withGaps returns images with the elements of a, and so many zeros between
+// samples, channels and rows.
+func withGaps(a op.Arg, gaps [3]int) op.Arg {
+	sizes := a.Shape.Sizes()
+	row := sizes[3] + gaps[2]
+	channel := sizes[2]*row + gaps[1]
+	strides := []int{sizes[1]*channel + gaps[0], channel, row, 1}
+	l, err := shape.Strided(a.Shape, strides...)
+	if err != nil {
+		panic(err)
+	}
+	n, err := l.ByteSpan(a.DType)
+	if err != nil {
+		panic(err)
+	}
+	out := op.Arg{Type: a.Type, Layout: l, Data: aligned(n)}
+	for i := range product(sizes[:3]) {
+		at := i/sizes[2]/sizes[1]*strides[0] + i/sizes[2]%sizes[1]*channel + i%sizes[2]*row
+		copy(out.Data[at*4:][:sizes[3]*4], a.Data[i*sizes[3]*4:])
+	}
+	return out
+}
+
 // BenchmarkStrided compares calls of operands and results with gaps with calls
 // without, and a copy.
 func BenchmarkStrided(b *testing.B) {

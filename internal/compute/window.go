@@ -192,14 +192,33 @@ func convolvesRows(s *op.Sig, in, out []*shape.Layout) bool {
 	if s.Has(3) && s.Def.Name == "fused_conv" && s.Str("pool") != "" && in[3] != nil && !isWhole(in[3], 2) {
 		return false
 	}
-	return isWideFloat(s.Args[0].DType) && s.Args[0].Shape.Rank()-2 <= conv.MaxSpatial && areNear(in) && inRows(in) && inRows(out)
+	return isWideFloat(s.Args[0].DType) && s.Args[0].Shape.Rank()-2 <= conv.MaxSpatial && areNear(in) && imagesInRows(in) && imagesInRows(out)
 }
 
 // areNear reports whether offsets between channels fit the tables of kernels.
+// Those of channels that follow each other are known to them.
 func areNear(layouts []*shape.Layout) bool {
 	return !slices.ContainsFunc(layouts, func(l *shape.Layout) bool {
-		return l != nil && !l.IsContiguous() && l.Strides()[1] > conv.MostChannelStep
+		return l != nil && !l.IsContiguous() && !isWhole(l, 1) && l.Strides()[1] > conv.MostChannelStep
 	})
+}
+
+// imagesInRows is inRows for images: one of a single element is in rows however
+// it lies.
+func imagesInRows(layouts []*shape.Layout) bool {
+	for _, l := range layouts {
+		if l == nil || l.IsContiguous() {
+			continue
+		}
+		last := l.Shape().Rank() - 1
+		for last >= 2 && l.Shape().Size(last) == 1 {
+			last--
+		}
+		if last >= 2 && l.Strides()[last] != 1 {
+			return false
+		}
+	}
+	return true
 }
 
 // fuse adds the operations fused into a convolution.
@@ -342,7 +361,7 @@ var _ = registerWalkers(transposesRows, "conv_transpose")
 // transposesRows: images whose rows lie in one piece, at any distance, of the
 // types and numbers of axes that have a fast kernel.
 func transposesRows(s *op.Sig, in, out []*shape.Layout) bool {
-	return s.Args[0].DType == dtype.F32 && s.Args[0].Shape.Rank()-2 <= conv.MaxSpatial && noGaps(in[1:]) && inRows(in[:1]) && inRows(out)
+	return s.Args[0].DType == dtype.F32 && s.Args[0].Shape.Rank()-2 <= conv.MaxSpatial && noGaps(in[1:]) && imagesInRows(in[:1]) && imagesInRows(out)
 }
 
 func (k *convTranspose) Tile(t *Task, tile int, scratch []byte) {
