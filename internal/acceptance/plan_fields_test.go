@@ -30,7 +30,7 @@ var notProved = map[string]string{
 	"threads":             "a choice; scratch_bytes has to be its product",
 	"max_concurrent":      "a choice",
 	"steps[].scratch":     "at least what the operator declares, at most scratch_per_thread",
-	"steps[].moved":       "a report; runs of drawn programs count the same",
+	"steps[].moved":       "a report; runs of drawn programs, models and cases count the same",
 	"values[].offset":     "another place in which nothing is lost is as good",
 	"unpromised[].reason": "words",
 	"declined":            "entries are true; whether any is missing is not proved",

@@ -1,7 +1,6 @@
 package conformance_test
 
 import (
-	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -34,25 +33,28 @@ var chains = map[string]struct {
 }
 
 // TestModels runs every model on all its data sets and compares with the
-// reference outputs; where sets are one chained run, the state is our own.
+// reference outputs, and the bytes that calls move with the plan; where sets are
+// one chained run, the state is our own.
 func TestModels(t *testing.T) {
 	dir := modeltest.SharedDir(t, "models")
 	models, err := filepath.Glob(filepath.Join(dir, "*", "model.onnx"))
 	if err != nil || len(models) == 0 {
 		t.Fatalf("got no models in %s (%v)", dir, err)
 	}
+	var moved movement
 	for _, path := range models {
 		name := filepath.Base(filepath.Dir(path))
 		t.Run(name, func(t *testing.T) {
 			if testing.Short() && strings.HasPrefix(name, "light_") {
 				t.Skip("skipped with -short: a network of full size, which a race build runs in minutes")
 			}
-			runModel(t, name, path)
+			runModel(t, name, path, &moved)
 		})
 	}
+	t.Logf("%d bytes moved as planned", moved.bytes)
 }
 
-func runModel(t *testing.T, name, path string) {
+func runModel(t *testing.T, name, path string, moved *movement) {
 	memorytest.Check(t)
 	s := modeltest.Session(t, modeltest.Load(t, path))
 	sets, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "test_data_set_*"))
@@ -62,7 +64,7 @@ func runModel(t *testing.T, name, path string) {
 	var last tenure.Outputs
 	defer func() { last.Release() }()
 	for k := range sets {
-		out := runSet(t, s, name, filepath.Join(filepath.Dir(path), fmt.Sprintf("test_data_set_%d", k)), k, last)
+		out := runSet(t, s, name, filepath.Join(filepath.Dir(path), fmt.Sprintf("test_data_set_%d", k)), k, last, moved)
 		if err := last.Release(); err != nil {
 			t.Error(err)
 		}
@@ -70,7 +72,7 @@ func runModel(t *testing.T, name, path string) {
 	}
 }
 
-func runSet(t *testing.T, s *tenure.Session, name, dir string, k int, last tenure.Outputs) tenure.Outputs {
+func runSet(t *testing.T, s *tenure.Session, name, dir string, k int, last tenure.Outputs, moved *movement) tenure.Outputs {
 	t.Helper()
 	in := tenure.Inputs{}
 	chain, chained := chains[name]
@@ -83,7 +85,7 @@ func runSet(t *testing.T, s *tenure.Session, name, dir string, k int, last tenur
 		defer x.Release()
 		in[info.Name] = x
 	}
-	out, err := s.Run(context.Background(), in)
+	out, err := moved.run(s, in)
 	if err != nil {
 		t.Fatalf("set %d: %v", k, err)
 	}
