@@ -33,8 +33,8 @@ var chains = map[string]struct {
 }
 
 // TestModels runs every model on all its data sets and compares with the
-// reference outputs, and the bytes that calls move with the plan; where sets are
-// one chained run, the state is our own.
+// reference outputs, and the bytes that calls move with the plan; where sets
+// are one chained run, the state is our own.
 func TestModels(t *testing.T) {
 	dir := modeltest.SharedDir(t, "models")
 	models, err := filepath.Glob(filepath.Join(dir, "*", "model.onnx"))

@@ -143,8 +143,8 @@ func differsAt(got, want op.Arg) string {
 func abs(x float64) float64 { return max(x, -x) }
 
 // TestAttentionExporters has forms of exporters whose operands lie otherwise
-// than those that are drawn: heads that are one axis with the batch, with a mask
-// for each sample or a bias for each head.
+// than those that are drawn: heads that are one axis with the batch, with a
+// mask for each sample or a bias for each head.
 func TestAttentionExporters(t *testing.T) {
 	r := rand.New(rand.NewPCG(10, 18))
 	for _, c := range []struct {
