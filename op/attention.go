@@ -218,9 +218,8 @@ func (s *Sig) meetAll(a *attention) (err error) {
 		}
 	}
 	a.q.batch, _ = unify(a.q.batch, a.v.batch)
-	h, known := a.q.heads.Size()
-	if g, ok := a.k.heads.Size(); ok && known && (g == 0 || h%g != 0) {
-		return badShape("got %d heads of q and %d of k, want a multiple", h, g)
+	if err := wantGroups(a.q.heads, a.k.heads); err != nil {
+		return err
 	}
 	if a.total, err = total([]shape.Dim{a.past.length, a.k.length}); err != nil {
 		return err
@@ -228,22 +227,31 @@ func (s *Sig) meetAll(a *attention) (err error) {
 	if err := s.wantVector(6, a.q.batch, "sample"); err != nil {
 		return err
 	}
-	return s.wantMask(a)
+	return s.wantMask(3, a)
+}
+
+// wantGroups checks that heads of q share those of k evenly.
+func wantGroups(q, k shape.Dim) error {
+	h, known := q.Size()
+	if g, ok := k.Size(); ok && known && (g == 0 || h%g != 0) {
+		return badShape("got %d heads of q and %d of k, want a multiple", h, g)
+	}
+	return nil
 }
 
 // wantMask checks a mask that broadcasts to [batch, heads, queries, keys] but
 // may lack keys at the end.
-func (s *Sig) wantMask(a *attention) error {
-	if !s.Has(3) || s.Args[3].Shape == nil {
+func (s *Sig) wantMask(arg int, a *attention) error {
+	if !s.Has(arg) || s.Args[arg].Shape == nil {
 		return nil
 	}
-	if err := s.wantRank(3, 1, 4); err != nil {
+	if err := s.wantRank(arg, 1, 4); err != nil {
 		return err
 	}
-	sh := s.Args[3].Shape
+	sh := s.Args[arg].Shape
 	last, known := sh.Dim(sh.Rank() - 1).Size()
 	if n, ok := a.total.Size(); ok && known && last > n {
-		return badShape("operand 3: got %s, want at most %d keys", s.Args[3], n)
+		return badShape("operand %d: got %s, want at most %d keys", arg, s.Args[arg], n)
 	}
 	for i, d := range []shape.Dim{a.q.length, a.q.heads, a.q.batch} {
 		at := sh.Rank() - 2 - i
@@ -251,7 +259,7 @@ func (s *Sig) wantMask(a *attention) error {
 			break
 		}
 		if _, ok := unify(sh.Dim(at), d); !ok && !isSize(sh.Dim(at), 1) {
-			return badShape("operand 3: got %s, want size 1 or %s on axis %d", s.Args[3], d, at)
+			return badShape("operand %d: got %s, want size 1 or %s on axis %d", arg, s.Args[arg], d, at)
 		}
 	}
 	return nil
@@ -312,6 +320,11 @@ func (s *Sig) AttentionSizes() (n AttentionSizes, err error) {
 	if err != nil {
 		return n, err
 	}
+	return a.sizes()
+}
+
+// sizes returns the sizes of a call whose operands are static.
+func (a *attention) sizes() (n AttentionSizes, err error) {
 	n.Packed = a.packed
 	known := true
 	size := func(d shape.Dim) int {

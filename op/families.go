@@ -18,6 +18,7 @@ var families = [][]*Def{
 	linearOps,
 	quantizeOps,
 	attentionOps,
+	blockOps,
 	recurrentOps,
 	selectionOps,
 	filterOps,

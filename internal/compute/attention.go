@@ -49,15 +49,7 @@ func (k *attention[T]) Refill(t *Task) error {
 	if c.Attrs.Has("scale") {
 		k.spec.Scale = c.Float("scale")
 	}
-	if has(c, 3) {
-		sizes, strides := c.In[3].Shape.Sizes(), stridesOf(&c.In[3])
-		k.spec.MaskKeys = sizes[len(sizes)-1]
-		for i := range k.spec.Mask {
-			if at := len(sizes) - 4 + i; at >= 0 && sizes[at] != 1 {
-				k.spec.Mask[i] = strides[at]
-			}
-		}
-	}
+	layMask(&k.spec, c, 3)
 	k.lay(c)
 	k.queries = k.spec.Tiles()
 	t.Tiles, t.Scratch = k.queries, k.spec.ScratchElements()*c.In[0].DType.Size()
@@ -68,6 +60,20 @@ func (k *attention[T]) Refill(t *Task) error {
 }
 
 func (k *attention[T]) takesStrides() bool { return true }
+
+// layMask sets the strides of the mask, operand i, and how many keys it has.
+func layMask(a *sequence.Attention, c *op.Call, i int) {
+	if !has(c, i) {
+		return
+	}
+	sizes, strides := c.In[i].Shape.Sizes(), stridesOf(&c.In[i])
+	a.MaskKeys = sizes[len(sizes)-1]
+	for i := range a.Mask {
+		if at := len(sizes) - 4 + i; at >= 0 && sizes[at] != 1 {
+			a.Mask[i] = strides[at]
+		}
+	}
+}
 
 // lay sets where operands and results lie.
 func (k *attention[T]) lay(c *op.Call) {

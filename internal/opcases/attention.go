@@ -1,7 +1,10 @@
 package opcases
 
 import (
+	"math"
+
 	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/kernel/ref"
 	"github.com/tenure-go/tenure/op/optest"
 )
 
@@ -29,10 +32,81 @@ func attentionCases() map[string][]optest.Case {
 			{Args: args{num(f32, 6, 2, 7, 4), num(f32, 6, 2, 7, 4), num(f32, 6, 2, 7, 4), num(f32, 1, 2, 7, 7), absent, num(f32, 1, 3, 1, 7, 7)}},
 			{Args: args{num(f32, 6, 7, 4), num(f32, 6, 7, 4), num(f32, 6, 7, 4), num(f32, 6, 1, 7), num(boo, 2, 1, 1, 7), num(f32, 1, 3, 7, 7)}},
 		},
+		"block_scatter": {
+			blocksCase(num(f32, 5, 2, 4, 3), num(f32, 2, 2, 3, 3), table(2, 4, 2, 9, 9, 1, 3), list(2, 7)),
+			{Args: args{num(f16, 3, 1, 2, 4), num(f16, 1, 1, 0, 4), table(1, 8, 8), list(3), list(3)}}, {Args: args{num(f64, 3, 1, 2, 4), num(f64, 1, 1, 2, 4), table(1, 2, 0), list(1), list(1)}},
+			{Args: args{num(f32, 3, 1, 2, 4), num(f32, 1, 1, 2, 4), table(1, 2, 3), list(1)}, Fails: "got block 3 in column 1 of sequence 0, want 0 to 2"},
+			{Args: args{num(f32, 3, 1, 2, 4), num(f32, 1, 1, 2, 4), table(1, -1, 0), list(1)}, Fails: "got block -1 in column 0"},
+			{Args: args{num(f32, 3, 1, 2, 4), num(f32, 1, 1, 2, 4), table(1, 2, 0), list(3)}, Fails: "got row 3 for sequence 0, want 0 to 2"},
+			{Args: args{num(f32, 3, 1, 2, 4), num(f32, 1, 1, 2, 4), table(1, 2, 0), list(1), list(2)}, Fails: "got row 1 for sequence 0, want 2"},
+		},
+		"block_attention": {
+			attendedCase[float32](num(f32, 2, 4, 3, 8), num(f32, 5, 2, 4, 8), num(f32, 5, 2, 4, 6), table(2, 4, 0, 9, 2, 4, 1), list(7, 12)),
+			attendedCase[float64](num(f64, 3, 2, 1, 5), num(f64, 2, 1, 3, 5), num(f64, 2, 1, 3, 5), table(3, 0, 9, 1, 9, 1, 0), list(2, 3, 6)),
+			{Args: args{q, num(f32, 5, 2, 4, 8), num(f32, 5, 2, 4, 6), table(2, 4, 0, 9, 2, 4, 1), list(7, 12), num(f32, 2, 1, 3, 12)}, Attrs: attr("is_causal", 1, "softcap", 2.0, "left_window_size", 4)},
+			{Args: args{q, num(f32, 5, 2, 4, 8), num(f32, 5, 2, 4, 6), table(2, 9, 9, 9, 2, 4, 1), list(0, 12), num(boo, 3, 8)}, Attrs: attr("right_window_size", 1, "scale", 0.5)},
+			{Args: args{q, num(f32, 5, 2, 4, 8), num(f32, 5, 2, 4, 6), table(2, 0, 5, 9, 2, 4, 1), list(5, 12)}, Fails: "got block 5 in column 1 of sequence 0, want 0 to 4"},
+			{Args: args{q, num(f32, 5, 2, 4, 8), num(f32, 5, 2, 4, 6), table(2, 0, 1, 2, 2, 4, 1), list(5, 13)}, Fails: "got 13 keys for sequence 1, want 0 to 12"},
+		},
 		"rotary_embedding": {
 			{Args: args{num(f32, 2, 4, 3, 8), num(f32, 9, 4), num(f32, 9, 4), optest.Of([]int64{0, 8, 3, 1, 1, 2}, 2, 3)}}, {Args: args{num(f32, 2, 3, 32), num(f32, 2, 3, 2), num(f32, 2, 3, 2)}, Attrs: attr("num_heads", 4, "rotary_embedding_dim", 4)},
 			{Args: args{num(f16, 2, 4, 3, 8), num(f16, 2, 3, 4), num(f16, 2, 3, 4)}, Attrs: attr("interleaved", 1)}, {Args: args{num(f32, 2, 8, 70, 64), num(f32, 2, 70, 32), num(f32, 2, 70, 32)}},
 		},
 		"rms_normalization": {{Args: args{num(f32, 3, 4, 5), num(f32, 5)}}, {Args: args{num(f16, 3, 4, 5), num(f16, 4, 1)}, Attrs: attr("axis", 1)}, {Args: args{num(f32, 90, 801), num(f32, 801)}}},
 	}
+}
+
+// table is a table of blocks for so many sequences.
+func table(batch int, blocks ...int64) optest.Operand {
+	return optest.Of(blocks, batch, len(blocks)/batch)
+}
+
+// blocksCase writes rows into the blocks of a pool.
+func blocksCase(pool, update, table, at optest.Operand) optest.Case {
+	c := optest.Case{Args: args{pool, update, table, at}}
+	p, u, size := pool.Shape.Sizes(), update.Shape.Sizes(), pool.Shape.Size(3)
+	want, from := append([]float32{}, elements[float32](pool)...), elements[float32](update)
+	for b := range u[0] {
+		for h := range u[1] {
+			for i := range u[2] {
+				row := int(elements[int64](at)[b]) + i
+				block := int(elements[int64](table)[b*table.Shape.Size(1)+row/p[2]])
+				copy(want[((block*p[1]+h)*p[2]+row%p[2])*size:][:size], from[((b*u[1]+h)*u[2]+i)*size:])
+			}
+		}
+	}
+	c.Want = []optest.Operand{optest.Of(want, p...)}
+	return c
+}
+
+// attendedCase is causal attention over the rows of blocks.
+func attendedCase[T float32 | float64](q, k, v, table, lengths optest.Operand) optest.Case {
+	c := optest.Case{Args: args{q, k, v, table, lengths}, Attrs: attr("is_causal", 1, "scale", 0.5), Within: 1e-5}
+	n, p, width := q.Shape.Sizes(), k.Shape.Sizes(), v.Shape.Size(3)
+	wide := func(o optest.Operand) []float64 {
+		return ref.Map(elements[T](o), func(x T) float64 { return float64(x) })
+	}
+	queries, keys, values := wide(q), wide(k), wide(v)
+	var want []T
+	for b := range n[0] {
+		length := int(elements[int64](lengths)[b])
+		for h := range n[1] {
+			var ks, vs [][]float64
+			for row := range length {
+				block := int(elements[int64](table)[b*table.Shape.Size(1)+row/p[2]])
+				at := (block*p[1]+h/(n[1]/p[1]))*p[2] + row%p[2]
+				ks, vs = append(ks, keys[at*n[3]:][:n[3]]), append(vs, values[at*width:][:width])
+			}
+			for i := range n[2] {
+				bias := make([]float64, length)
+				for j := length - n[2] + i + 1; j < length; j++ {
+					bias[j] = math.Inf(-1)
+				}
+				y := ref.Attend(queries[((b*n[1]+h)*n[2]+i)*n[3]:][:n[3]], ks, vs, bias, 0.5, 0)
+				want = append(want, ref.Map(y, func(x float64) T { return T(x) })...)
+			}
+		}
+	}
+	c.Want = args{optest.Of(want, n[0], n[1], n[2], width)}
+	return c
 }

@@ -41,6 +41,11 @@ type Attention struct {
 
 	PlaceQ, PlaceK, PlaceV, PlacePastK, PlacePastV, PlaceY Rows // where they lie: see Lay
 
+	// Of keys and values in blocks, of which Tables says where each is: the rows
+	// of one, and how many a sample has at most. Keys is Block * Columns then,
+	// Sample in PlaceK and PlaceV the distance of blocks, and Past 0.
+	Block, Columns int
+
 	Mask     [3]int // strides of the mask along batch, heads and queries
 	MaskKeys int    // keys that the mask has; the others are masked
 }
@@ -51,6 +56,7 @@ type AttentionArgs[T kernel.Float] struct {
 	Y, Q, K, V, PastK, PastV, Bias, Scores []T
 	Allow                                  []uint8
 	Lengths                                []int64
+	Tables                                 []int64 // [Batch, Columns] of Attention, nil for keys that are in no blocks
 }
 
 // Lay sets the places of operands and results without gaps.
@@ -110,7 +116,11 @@ func AttentionTile[T kernel.Float](v *kernel.Variant, a *Attention, tile int, g 
 		q := g.Q[a.PlaceQ.At(batch, head, query):][:a.Size]
 		clear(scores)
 		dots(v, past, q, g.PastK, a.PlacePastK.At(batch, group, from), a.PlacePastK.Row)
-		dots(v, rest, q, g.K, a.PlaceK.At(batch, group, split-a.Past), a.PlaceK.Row)
+		for i := 0; i < len(rest); {
+			at, n := a.keys(g.Tables, &a.PlaceK, batch, group, split-a.Past+i, len(rest)-i)
+			dots(v, rest[i:i+n], q, g.K, at, a.PlaceK.Row)
+			i += n
+		}
 		output := func(stage int) {
 			if g.Scores != nil && a.Output == stage {
 				copy(g.Scores[r*len(scores):], scores)
@@ -137,8 +147,22 @@ func AttentionTile[T kernel.Float](v *kernel.Variant, a *Attention, tile int, g 
 		y := g.Y[a.PlaceY.At(batch, head, query):][:a.ValueSize]
 		clear(y)
 		weighted(v, y, past, g.PastV, a.PlacePastV.At(batch, group, from), a.PlacePastV.Row)
-		weighted(v, y, rest, g.V, a.PlaceV.At(batch, group, split-a.Past), a.PlaceV.Row)
+		for i := 0; i < len(rest); {
+			at, n := a.keys(g.Tables, &a.PlaceV, batch, group, split-a.Past+i, len(rest)-i)
+			weighted(v, y, rest[i:i+n], g.V, at, a.PlaceV.Row)
+			i += n
+		}
 	}
+}
+
+// keys returns where row key of K or V begins, and how many of the n rows from
+// it on lie at even distances: those of its block.
+func (a *Attention) keys(tables []int64, place *Rows, batch, group, key, n int) (at, rows int) {
+	if tables == nil {
+		return place.At(batch, group, key), n
+	}
+	block := int(tables[batch*a.Columns+key/a.Block])
+	return place.At(block, group, key%a.Block), min(n, a.Block-key%a.Block)
 }
 
 // attentionMask adds what masks the scores of keys from on, of which [lo, hi)
