@@ -119,7 +119,7 @@ func newModel(file *onnx.Model, o loadOptions) (*Model, error) {
 		err = m.runLoadPasses()
 	}
 	if err == nil && o.states {
-		err = m.keepStates(o.pairs)
+		err = m.keepStates(o.pairs, o.pooled)
 	}
 	if err == nil {
 		err = file.Weights.Prune(m.program)

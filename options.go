@@ -22,8 +22,9 @@ type loadOptions struct {
 	shared   *sharing // nil: weights are the process's own
 	progress func(Progress)
 	outputs  []string // nil: those that the model declares
-	states   bool     // kept by a States
+	states   bool     // kept by a States, or a StatePool
 	pairs    []StatePair
+	pooled   bool // by a StatePool
 }
 
 // WithOperators makes the model use a registry with operators of the caller:

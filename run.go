@@ -124,7 +124,13 @@ type running struct {
 	cause    error  // why
 	done     bool   // nothing can fail any more
 	profile  *profiledRun
-	states   *States // that keeps inputs and outputs, nil for none
+	states   keeper // of inputs and outputs, nil for none
+}
+
+// keeper keeps inputs and outputs of runs: a [States] or a [StatePool].
+type keeper interface {
+	admit(r *running) error  // once the plan is known, before anything is written
+	survive(r *running) bool // after a failure: whether nothing that was given up is lost
 }
 
 func newRunning(s *Session) *running {

@@ -31,7 +31,7 @@ import (
 // of the states' then: a [States] chooses the one with a past where rows are
 // there.
 func WithStates(pairs ...StatePair) Option {
-	return func(o *loadOptions) { o.states, o.pairs = true, append([]StatePair{}, pairs...) }
+	return func(o *loadOptions) { o.states, o.pooled, o.pairs = true, false, append([]StatePair{}, pairs...) }
 }
 
 // StatePair names an input and the output that is that input of the next run.
@@ -90,12 +90,13 @@ func (m *Model) States() []StateInfo {
 // stateful is what a model has of its states.
 type stateful struct {
 	*states.Result
-	infos []StateInfo
+	infos  []StateInfo
+	pooled bool // the states are pools of blocks
 }
 
 // keepStates rewrites the program so that states lie in buffers. Inputs and
 // outputs that it gets are behind those of the file.
-func (m *Model) keepStates(pairs []StatePair) error {
+func (m *Model) keepStates(pairs []StatePair, pooled bool) error {
 	if len(pairs) == 0 {
 		if pairs = m.pairsByName(); len(pairs) == 0 {
 			return inputError{fmt.Errorf("states: got inputs %s and outputs %s, want pairs of names that exporters use, or pairs given to WithStates", m.paramNames(), names(m.outputs))}
@@ -114,11 +115,15 @@ func (m *Model) keepStates(pairs []StatePair) error {
 		}
 		places = append(places, at)
 	}
-	result, err := states.Rewrite(m.program, places, ir.Known(m.file.Weights))
+	rewrite := states.Rewrite
+	if pooled {
+		rewrite = states.RewriteBlocks
+	}
+	result, err := rewrite(m.program, places, ir.Known(m.file.Weights))
 	if err != nil {
 		return fmt.Errorf("states: %w", err)
 	}
-	m.states = &stateful{Result: result}
+	m.states = &stateful{Result: result, pooled: pooled}
 	for i, s := range result.States {
 		m.states.infos = append(m.states.infos, StateInfo{StatePair: pairs[i], Kind: StateKind(s.Kind), Axis: s.Axis, Why: s.Why})
 	}

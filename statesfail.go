@@ -21,14 +21,17 @@ func WithRollback() StatesOption { return func(o *statesOptions) { o.rollback = 
 // survive spares the states that a run that failed, after it had written into
 // an operand, has left as they were. It reports whether nothing that was given
 // up to the run is lost.
-func (st *States) survive(r *running) bool {
+func (st *States) survive(r *running) bool { return r.spare(st.kept, st.givesUp) }
+
+// spare spares the tensors of states for a [keeper].
+func (r *running) spare(list []*kept, givesUp func(*kept) bool) bool {
 	last := r.exe.LastCall()
 	if part := (*exec.PartError)(nil); errors.As(r.cause, &part) {
 		last = part.Call
 	}
 	ours, all := 0, true
-	for _, k := range st.kept {
-		if st.givesUp(k) {
+	for _, k := range list {
+		if givesUp(k) {
 			ours++
 		}
 		if k.spoiled(r.exe, last) {
@@ -50,10 +53,10 @@ func (st *States) survive(r *running) bool {
 //
 // Of an appended state that is the rows before its length. The output that is
 // the state's next value has those rows as they are, so a plan that returns it
-// in the bytes of the input, and in which no call but the tensor_scatter that
-// computes it writes there, never changes them: the call copies nothing over
-// itself, and writes rows behind the length. A branch has one in each region,
-// and writes nothing by itself.
+// in the bytes of the input, and in which no call but the tensor_scatter or
+// block_scatter that computes it writes there, never changes them: the call
+// copies nothing over itself, and writes rows behind the length. A branch has
+// one in each region, and writes nothing by itself.
 func (k *kept) spoiled(exe *exec.Executable, last int) bool {
 	calls := exe.WritersOf(k.input, last)
 	if k.Kind != StateAppended || exe.OutputInInput(k.output) != k.input {
@@ -68,12 +71,12 @@ func (k *kept) spoiled(exe *exec.Executable, last int) bool {
 	return false
 }
 
-// appendsOf lists the calls of tensor_scatter that compute a value, at most one
-// of which runs: one for each region of a branch.
+// appendsOf lists the calls of tensor_scatter or block_scatter that compute a
+// value, at most one of which runs: one for each region of a branch.
 func appendsOf(v *ir.Value, list []*ir.Call) []*ir.Call {
 	switch c := v.Def; {
 	case c == nil:
-	case c.Op.Name == "tensor_scatter":
+	case c.Op.Name == "tensor_scatter", c.Op.Name == "block_scatter":
 		list = append(list, c)
 	case c.Op.Branch:
 		for _, region := range c.Regions {

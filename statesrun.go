@@ -112,8 +112,11 @@ func (s *Session) NewStates(capacity int, opts ...StatesOption) (*States, error)
 	}
 	defer s.running.Done()
 	m := s.model
-	if m.states == nil {
+	switch {
+	case m.states == nil:
 		return nil, fmt.Errorf("states: %w: %w", errNoStates, ErrInput)
+	case m.states.pooled:
+		return nil, inputError{errors.New("states: the model was loaded with WithStatePool: NewStatePool makes pools for it")}
 	}
 	st := &States{session: s, capacity: capacity, operands: make([]tensor.Operand, len(m.inputs)), ours: make([]bool, len(m.outputs))}
 	for i, f := range opts {
@@ -336,12 +339,7 @@ func (st *States) runOnce(ctx context.Context, in Inputs, opts []RunOption) (Out
 	if err := r.run(ctx); err != nil {
 		return nil, st.nameLost(st.whyFull(ctx, r, err))
 	}
-	out := make(Outputs, len(r.outputs))
-	for i := range r.outputs {
-		if o := &r.outputs[i]; !o.lent && !st.ours[i] {
-			out[st.session.model.outputs[i].Name] = o.t
-		}
-	}
+	out := r.othersOf(st.ours)
 	st.take(r)
 	return out, nil
 }
@@ -379,21 +377,7 @@ func (st *States) pass(r *running, in Inputs) error {
 			st.operands[k.input] = k.t.Reuse()
 		}
 	}
-	all := make(Inputs, len(st.operands))
-	for name, o := range in {
-		all[name] = o
-	}
-	for i, o := range st.operands {
-		name := st.session.model.inputs[i].Name
-		if o == nil {
-			continue
-		}
-		if _, ok := in[name]; ok && i != st.session.model.states.Branch {
-			return inputError{fmt.Errorf("run: got a value for %s, which the states have", name)}
-		}
-		all[name] = o
-	}
-	return r.byName(all)
+	return r.passed(in, st.operands)
 }
 
 // setSizes makes the tensor whose size is how many rows there are.
@@ -416,21 +400,11 @@ func (g *stateGroup) setSizes() error {
 // and makes its outputs those of the states.
 func (st *States) admit(r *running) error {
 	for _, g := range st.groups {
-		rows := r.exe.ResultType(g.rows)
-		if !rows.IsStatic() {
-			return fmt.Errorf("run: how many rows a run adds to states depends on data: %w", ErrUnsupported)
-		}
-		n := rows.Shape.Size(0)
-		for _, other := range rows.Shape.Sizes()[2:] {
-			if other != n {
-				return fmt.Errorf("run: states of one length: got %d rows for one, and %d for another or for the queries, want as many: %w", n, other, ErrShape)
-			}
+		n, err := g.admit(r)
+		if err != nil {
+			return err
 		}
 		g.next = g.n + n
-		if r.outputs[g.rows].into != nil {
-			return inputError{fmt.Errorf("run: Into(%q): the output is one of the states", st.session.model.outputs[g.rows].Name)}
-		}
-		r.outputs[g.rows].into, r.outputs[g.rows].again = g.rowsTensor, g.rowsTensor != nil
 	}
 	if full := st.full(r.exe, r.types); full != nil {
 		return full
@@ -451,16 +425,72 @@ func (st *States) admit(r *running) error {
 	return nil
 }
 
+// admit returns how many rows a run adds, whose plan is known, and makes the
+// output that says so the group's.
+func (g *stateGroup) admit(r *running) (int, error) {
+	rows := r.exe.ResultType(g.rows)
+	if !rows.IsStatic() {
+		return 0, fmt.Errorf("run: how many rows a run adds to states depends on data: %w", ErrUnsupported)
+	}
+	n := rows.Shape.Size(0)
+	for _, other := range rows.Shape.Sizes()[2:] {
+		if other != n {
+			return 0, fmt.Errorf("run: states of one length: got %d rows for one, and %d for another or for the queries, want as many: %w", n, other, ErrShape)
+		}
+	}
+	if r.outputs[g.rows].into != nil {
+		return 0, inputError{fmt.Errorf("run: Into(%q): the output is one of the states", r.session.model.outputs[g.rows].Name)}
+	}
+	r.outputs[g.rows].into, r.outputs[g.rows].again = g.rowsTensor, g.rowsTensor != nil
+	return n, nil
+}
+
+// keepRows takes the output that says how many rows a run added.
+func (g *stateGroup) keepRows(r *running) {
+	if o := &r.outputs[g.rows]; !o.lent {
+		releaseOurs(g.rowsTensor)
+		g.rowsTensor = o.t
+	}
+}
+
+// passed adds the inputs that states have, which are not nil, to those of the
+// caller, and passes all to the run.
+func (r *running) passed(in Inputs, ours []tensor.Operand) error {
+	all := make(Inputs, len(ours))
+	for name, o := range in {
+		all[name] = o
+	}
+	for i, o := range ours {
+		name := r.session.model.inputs[i].Name
+		if o == nil {
+			continue
+		}
+		if _, ok := in[name]; ok && i != r.session.model.states.Branch {
+			return inputError{fmt.Errorf("run: got a value for %s, which the states have", name)}
+		}
+		all[name] = o
+	}
+	return r.byName(all)
+}
+
+// othersOf returns the outputs that no state takes.
+func (r *running) othersOf(ours []bool) Outputs {
+	out := make(Outputs, len(r.outputs))
+	for i := range r.outputs {
+		if o := &r.outputs[i]; !o.lent && !ours[i] {
+			out[r.session.model.outputs[i].Name] = o.t
+		}
+	}
+	return out
+}
+
 // take takes the states out of a run that has ended well.
 func (st *States) take(r *running) {
 	st.planned = r.exe
 	past := st.Len() > 0
 	for _, g := range st.groups {
 		g.n = g.next
-		if o := &r.outputs[g.rows]; !o.lent {
-			releaseOurs(g.rowsTensor)
-			g.rowsTensor = o.t
-		}
+		g.keepRows(r)
 	}
 	for _, k := range st.kept {
 		o := &r.outputs[k.output]

@@ -17,6 +17,9 @@
 // window that the program writes down, the last rows of past and new ones,
 // becomes shift(past, new).
 //
+// [RewriteBlocks] makes the inputs pools of blocks instead, in which the rows
+// of many sequences lie by a table.
+//
 // The package holds no memory. A program that is rewritten belongs to one
 // goroutine.
 package states

@@ -54,6 +54,7 @@ type group struct {
 
 // rewrite makes the new body.
 func (r *rewriter) rewrite() error {
+	r.capacity = r.freeSymbol("capacity")
 	for i := range r.states {
 		s := &r.states[i]
 		if s.Kind != Appended && s.Kind != Written {
@@ -318,12 +319,18 @@ func (r *rewriter) attend(c *ir.Call, list []int) {
 		return
 	}
 	y := r.emit(&r.calls, c.Results[0].Name+".heads", "attention", c.Attrs, args...)
+	r.define(c.Results[0], "reshape", nil, r.packRows(c, y)...)
+}
+
+// packRows returns the operands of a reshape that makes [batch, length, heads *
+// size], as result 0 of a call is, of y, [batch, heads, length, size].
+func (r *rewriter) packRows(c *ir.Call, y *ir.Value) []*ir.Value {
 	y = r.emit(&r.calls, c.Results[0].Name+".rows", "transpose", op.Attrs{{Name: "perm", Value: []int64{0, 2, 1, 3}}}, y)
 	last := int64(-1)
 	if n, ok := dimOf(c.Results[0], 2).Size(); ok {
 		last = int64(n)
 	}
-	r.define(c.Results[0], "reshape", nil, y, r.ints(&r.calls, 0, 0, last))
+	return []*ir.Value{y, r.ints(&r.calls, 0, 0, last)}
 }
 
 // looksAtPlaces reports whether the keys that a query sees depend on its place.
@@ -426,10 +433,11 @@ func usesOf(p *ir.Program) map[*ir.Value]int {
 	return uses
 }
 
-// freeSymbol is a name for the capacity that no dimension of an input has.
-func freeSymbol(p *ir.Program) string {
+// freeSymbol returns the name of a dimension, or another one like it that no
+// dimension of an input has.
+func (r *rewriter) freeSymbol(wanted string) string {
 	known := map[string]bool{}
-	for _, v := range p.Body.Params {
+	for _, v := range r.program.Body.Params {
 		if v.Type.Shape == nil {
 			continue
 		}
@@ -439,9 +447,9 @@ func freeSymbol(p *ir.Program) string {
 			}
 		}
 	}
-	name := "capacity"
+	name := wanted
 	for i := 1; known[name]; i++ {
-		name = fmt.Sprintf("capacity.%d", i)
+		name = fmt.Sprintf("%s.%d", wanted, i)
 	}
 	return name
 }

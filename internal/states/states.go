@@ -48,12 +48,25 @@ type Result struct {
 	// -1 for none: it is to be Past where there are rows.
 	Branch int
 	Past   bool
+
+	// Of RewriteBlocks:
+	Table int    // the input i64[batch,columns] that has the blocks of each sequence
+	Even  string // a call that reads the past's length, which is one for all sequences then; "" for none
 }
 
 // Rewrite changes the program in place and infers its types again. known is
 // that of [ir.Infer]. An error leaves the program unusable.
 func Rewrite(p *ir.Program, pairs []Pair, known func(*ir.Value) ([]byte, bool)) (*Result, error) {
-	r := &rewriter{program: p, names: namesOf(p), uses: usesOf(p), capacity: freeSymbol(p), at: map[*ir.Call][]int{}, buffers: map[*ir.Value]int{},
+	r := newRewriter(p, pairs, known)
+	if err := r.rewrite(); err != nil {
+		return nil, err
+	}
+	return r.result()
+}
+
+// newRewriter finds out what the program does with states.
+func newRewriter(p *ir.Program, pairs []Pair, known func(*ir.Value) ([]byte, bool)) *rewriter {
+	r := &rewriter{program: p, names: namesOf(p), uses: usesOf(p), at: map[*ir.Call][]int{}, buffers: map[*ir.Value]int{},
 		byKey: map[groupKey]int{}, next: map[int]*ir.Value{}, windows: map[*ir.Value]window{}, known: known}
 	for _, pair := range pairs {
 		r.states = append(r.states, State{Pair: pair, Axis: -1, Group: -1})
@@ -64,9 +77,11 @@ func Rewrite(p *ir.Program, pairs []Pair, known func(*ir.Value) ([]byte, bool)) 
 	}
 	r.pairAttention()
 	r.settleBranch()
-	if err := r.rewrite(); err != nil {
-		return nil, err
-	}
+	return r
+}
+
+// result infers the types of the new program.
+func (r *rewriter) result() (*Result, error) {
 	result := &Result{States: r.states, Branch: -1}
 	if r.branch != nil {
 		result.Branch, result.Past = r.branch.cond.Index, r.branch.past == 0
@@ -74,7 +89,7 @@ func Rewrite(p *ir.Program, pairs []Pair, known func(*ir.Value) ([]byte, bool)) 
 	for _, g := range r.groups {
 		result.Groups = append(result.Groups, g.Group)
 	}
-	return result, ir.Infer(p, known)
+	return result, ir.Infer(r.program, r.known)
 }
 
 // classify finds out what the program does with state i.

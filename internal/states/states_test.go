@@ -42,6 +42,39 @@ func Example() {
 	// %present = slice(%present.buffer, %states.number, %present.end, %states.number.1)
 }
 
+func ExampleRewriteBlocks() {
+	p, err := ir.Parse(`func @f(%x: f32[batch,2,n,4], %k: f32[batch,2,m,4], %v: f32[batch,2,m,4]) {
+		%y, %next_k, %next_v = attention(%x, %x, %x, _, %k, %v) {is_causal = 1}
+		return %y, %next_k, %next_v
+	}`, op.Builtin())
+	if err != nil {
+		panic(err)
+	}
+	r, err := states.RewriteBlocks(p, []states.Pair{{Input: 1, Output: 1}, {Input: 2, Output: 2}}, nil)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("%+v %d %q\n", r.Groups[0], r.Table, r.Even)
+	for _, v := range p.Body.Params {
+		fmt.Println(v, v.Type)
+	}
+	for _, c := range p.Body.Calls {
+		if strings.HasPrefix(c.Op.Name, "block") {
+			fmt.Println(c)
+		}
+	}
+	// Output:
+	// {Length:3 Sizes:-1 Rows:3} 4 ""
+	// %x f32[batch,2,n,4]
+	// %k f32[blocks,2,block_rows,4]
+	// %v f32[blocks,2,block_rows,4]
+	// %states.length i64[batch]
+	// %states.table i64[batch,table]
+	// %next_k.pool = block_scatter(%k, %x, %states.table, %states.length)
+	// %next_v.pool = block_scatter(%v, %x, %states.table, %states.length)
+	// %y = block_attention(%x, %next_k.pool, %next_v.pool, %states.table, %y.keys) {is_causal = 1}
+}
+
 // A rewritten program keeps the invariants of programs, whatever reads the
 // state.
 func TestRewrittenProgramsHold(t *testing.T) {

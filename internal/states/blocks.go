@@ -1,0 +1,315 @@
+package states
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
+)
+
+// RewriteBlocks is [Rewrite] into a program of many sequences, whose lengths
+// may differ: every state is a pool of blocks [blocks,heads,rows,size], which
+// all sequences share. One input more, i64[batch,table], has the numbers of
+// each sequence's blocks, and the length is i64[batch].
+//
+//	present = concat(past, new) in attention
+//	next    = block_scatter(pool, new, table, length);  y = block_attention(q, next k, next v, table, length + new)
+//
+// All states must be keys and values of an attention, and of one length; nothing
+// else may read them but their sizes. The error names the state or the call.
+func RewriteBlocks(p *ir.Program, pairs []Pair, known func(*ir.Value) ([]byte, bool)) (*Result, error) {
+	r := newRewriter(p, pairs, known)
+	for _, s := range r.states {
+		if s.Kind != Appended && s.Kind != Written {
+			return nil, fmt.Errorf("state %s: its kind is no pool of blocks, want rows that are appended or written for attention (%s)", p.Body.Params[s.Input], s.Why)
+		}
+	}
+	if r.branch != nil {
+		return nil, fmt.Errorf("states: %s chooses between regions with a past and without, want attention in the program itself", r.branch.cond)
+	}
+	b := &blocks{rewriter: r, pools: map[*ir.Value]int{}, present: map[*ir.Value]int{}}
+	if err := b.rewrite(); err != nil {
+		return nil, err
+	}
+	result, err := r.result()
+	if err != nil {
+		return nil, err
+	}
+	for i := range result.States {
+		result.States[i].Kind = Appended // a pool has no rows to write but those behind the length
+	}
+	result.Table, result.Even = b.tableAt, b.evenBy
+	return result, nil
+}
+
+// blocks rewrites to pools of blocks.
+type blocks struct {
+	*rewriter
+	group   *group
+	table   *ir.Value // input tableAt
+	tableAt int
+	evenBy  string // Even of the result
+	batch   shape.Dim
+	pools   map[*ir.Value]int // inputs and results that are pools, with the state of each
+	present map[*ir.Value]int // what was the state after the run
+	added   *ir.Value         // rows of a run, as a list of one size
+}
+
+func (b *blocks) rewrite() error {
+	params := b.program.Body.Params
+	b.batch = dimOf(params[b.states[0].Input], 0)
+	for i := range b.states {
+		if err := b.join(i); err != nil {
+			return err
+		}
+	}
+	b.group = &group{Group: Group{Length: -1, Sizes: -1, Rows: -1}, dim: dimOf(params[b.states[0].Input], b.states[0].Axis)}
+	b.group.length, b.group.Length = b.param("states.length", dtype.I64, b.batch)
+	b.table, b.tableAt = b.param("states.table", dtype.I64, b.batch, shape.Sym(b.freeSymbol("table")))
+	b.groups = []*group{b.group}
+	number, rows := shape.Sym(b.freeSymbol("blocks")), shape.Sym(b.freeSymbol("block_rows"))
+	shapes := make([]*shape.Shape, len(b.states)) // which are set when all is emitted
+	for i, s := range b.states {
+		dims := params[s.Input].Type.Shape.Dims()
+		dims[0], dims[2] = number, rows
+		var err error
+		if shapes[i], err = shape.FromDims(dims...); err != nil {
+			return err
+		}
+	}
+	for _, c := range b.program.Body.Calls {
+		b.node = c.Node
+		list, ours := b.at[c]
+		switch {
+		case ours && c.Op.Name == "attention":
+			b.attend(c, list)
+		case ours:
+			b.write(c, list[0])
+		case c.Op.Name == "attention" && b.pooled(c.Args[1].Value) && b.pooled(c.Args[2].Value):
+			if err := b.attendWritten(c); err != nil {
+				return err
+			}
+		case c.Op.Name == "shape" && b.isState(c.Args[0].Value):
+			c.Args[0].Value = b.standIn(c)
+			b.calls = append(b.calls, c)
+		default:
+			b.calls = append(b.calls, c)
+		}
+	}
+	for i, s := range b.states {
+		params[s.Input].Type.Shape = shapes[i]
+		b.pools[params[s.Input]] = i
+	}
+	b.sayRows(b.group)
+	b.program.Body.Calls = slices.Concat(b.first, b.calls)
+	b.dropDead()
+	if b.err != nil {
+		return b.err
+	}
+	return b.check()
+}
+
+// join notes state i among those of the pool.
+func (b *blocks) join(i int) error {
+	s := &b.states[i]
+	in, out := b.program.Body.Params[s.Input], b.program.Body.Results[s.Output]
+	c, first := out.Def, b.program.Body.Params[b.states[0].Input]
+	switch rows := dimOf(in, s.Axis); {
+	case c.Op.Name == "concat":
+		return fmt.Errorf("state %s: %s joins its rows and other calls than attention read them, want an Attention with past keys and values, or a GroupQueryAttention", in, c.Where())
+	case in.Type.Shape.Rank() != 4 || s.Axis != 2:
+		return fmt.Errorf("state %s: %s appends along axis %d of %s, want axis 2 of 4", in, c.Where(), s.Axis, in.Type)
+	case dimOf(in, 0) != b.batch || rows != dimOf(first, b.states[0].Axis) || s.Kind != b.states[0].Kind:
+		return fmt.Errorf("states %s and %s: got %s and %s, want one batch and one length of all states", first, in, first.Type, in.Type)
+	}
+	for _, axis := range []int{1, 3} {
+		if _, sized := dimOf(in, axis).Size(); !sized {
+			return fmt.Errorf("state %s: got %s, want heads and a size of heads that are known", in, in.Type)
+		}
+	}
+	s.Group, b.present[out] = 0, i
+	return nil
+}
+
+func (b *blocks) isState(v *ir.Value) bool {
+	_, after := b.present[v]
+	return after || slices.ContainsFunc(b.states, func(s State) bool { return b.program.Body.Params[s.Input] == v })
+}
+
+// pooled reports whether a value is one that was written into a pool.
+func (b *blocks) pooled(v *ir.Value) bool {
+	i, ok := b.present[v]
+	return ok && b.states[i].Kind == Written
+}
+
+// put writes rows into the pool of state i, from the given row of each sequence
+// on, and returns the pool.
+func (b *blocks) put(i int, rows, at *ir.Value) *ir.Value {
+	s := &b.states[i]
+	args := []*ir.Value{b.program.Body.Params[s.Input], rows, b.table, at}
+	if at != b.group.length {
+		args = append(args, b.group.length)
+	}
+	b.addRows(i, rows, 2, b.addedTo(i))
+	out := b.program.Body.Results[s.Output]
+	pool := b.emit(&b.calls, out.Name+".pool", "block_scatter", nil, args...)
+	b.pools[pool] = i
+	b.program.Body.Results[s.Output] = pool
+	if b.added == nil {
+		b.added = b.emit(&b.calls, "states.added.rows", "shape", span(2), rows)
+	}
+	return pool
+}
+
+// attend makes a call of attention with past keys and values one over pools.
+func (b *blocks) attend(c *ir.Call, list []int) {
+	packed := c.Args[0].Value.Type.Shape.Rank() == 3
+	q := b.heads(c.Args[0].Value, packed, c.Attrs.Int("q_num_heads", 0))
+	var pools [3]*ir.Value
+	var fresh *ir.Value
+	for _, i := range list {
+		result := b.program.Body.Results[b.states[i].Output].Index // 1 for keys, 2 for values: also the operand
+		fresh = b.heads(c.Args[result].Value, packed, c.Attrs.Int("kv_num_heads", 0))
+		pools[result] = b.put(i, fresh, b.group.length)
+	}
+	if looksAtPlaces(c) { // which are counted from the last key
+		b.addRows(list[0], q, 2, dimOf(c.Args[0].Value, c.Args[0].Value.Type.Shape.Rank()-2))
+	}
+	keys := b.emit(&b.calls, c.Results[0].Name+".keys", "add", nil, b.group.length, b.emit(&b.calls, c.Results[0].Name+".added", "shape", span(2), fresh))
+	mask := c.Args[3].Value
+	args := []*ir.Value{q, pools[1], pools[2], b.table, keys}
+	if mask != nil { // it has the places of one length
+		b.even(c)
+		args = append(args, mask)
+	}
+	if !packed {
+		b.define(c.Results[0], "block_attention", ofBlocks(c.Attrs), args...)
+		return
+	}
+	y := b.emit(&b.calls, c.Results[0].Name+".heads", "block_attention", ofBlocks(c.Attrs), args...)
+	b.define(c.Results[0], "reshape", nil, b.packRows(c, y)...)
+}
+
+// attendWritten makes a call of attention over written keys and values one over
+// pools.
+func (b *blocks) attendWritten(c *ir.Call) error {
+	if len(c.Args) < 7 || c.Args[6].Value == nil {
+		return fmt.Errorf("%s: got no number of keys per sample, want one: a pool has no others", c.Where())
+	}
+	for i, v := range c.Results {
+		if i > 0 && v != nil && b.uses[v] > 0 {
+			return fmt.Errorf("%s: result %d is read, want the first alone where keys are in a pool", c.Where(), i)
+		}
+	}
+	k, v := b.program.Body.Results[b.states[b.present[c.Args[1].Value]].Output], b.program.Body.Results[b.states[b.present[c.Args[2].Value]].Output]
+	args := []*ir.Value{c.Args[0].Value, k, v, b.table, c.Args[6].Value}
+	if mask := c.Args[3].Value; mask != nil {
+		args = append(args, mask)
+	}
+	b.define(c.Results[0], "block_attention", ofBlocks(c.Attrs), args...)
+	return nil
+}
+
+// ofBlocks are the attributes of attention that block_attention has.
+func ofBlocks(attrs op.Attrs) (list op.Attrs) {
+	for _, a := range attrs {
+		switch a.Name {
+		case "is_causal", "scale", "softcap", "left_window_size", "right_window_size":
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// write makes a call of tensor_scatter write into the pool.
+func (b *blocks) write(c *ir.Call, i int) {
+	b.put(i, c.Args[1].Value, c.Args[2].Value)
+}
+
+// even notes that a call reads what is one for all sequences of a run.
+func (b *blocks) even(c *ir.Call) {
+	if b.evenBy == "" {
+		b.evenBy = c.Where()
+	}
+}
+
+// standIn returns a value that has the sizes which a state would have, for a
+// call of shape.
+func (b *blocks) standIn(c *ir.Call) *ir.Value {
+	b.even(c)
+	v := c.Args[0].Value
+	to, rows := &b.first, b.rowsOf(b.group)
+	if i, after := b.present[v]; after {
+		v, to = b.program.Body.Params[b.states[i].Input], &b.calls
+		rows = b.emit(to, v.Name+".end", "add", nil, rows, b.added)
+	}
+	heads, _ := dimOf(v, 1).Size()
+	size, _ := dimOf(v, 3).Size()
+	list := b.emit(to, v.Name+".sizes", "concat", op.Attrs{{Name: "axis", Value: int64(0)}},
+		b.emit(to, v.Name+".batch", "shape", span(0), b.table), b.ints(to, int64(heads)), rows, b.ints(to, int64(size)))
+	return b.emit(to, v.Name+".alike", "constant_of_shape", op.Attrs{{Name: "dtype", Value: dtype.U8}}, list)
+}
+
+// dropDead drops the calls that no result needs any more.
+func (b *blocks) dropDead() {
+	live := map[*ir.Call]bool{}
+	var visit func(v *ir.Value)
+	var visitCall func(c *ir.Call)
+	visitCall = func(c *ir.Call) {
+		if live[c] {
+			return
+		}
+		live[c] = true
+		for i := range c.Args {
+			visit(c.Args[i].Value)
+		}
+		for _, region := range c.Regions {
+			for _, inner := range region.Calls {
+				visitCall(inner)
+			}
+			for _, v := range region.Results {
+				visit(v)
+			}
+		}
+	}
+	visit = func(v *ir.Value) {
+		if v != nil && v.Def != nil {
+			visitCall(v.Def)
+		}
+	}
+	for _, v := range b.program.Body.Results {
+		visit(v)
+	}
+	b.program.Body.Calls = slices.DeleteFunc(b.program.Body.Calls, func(c *ir.Call) bool { return !live[c] })
+}
+
+// check refuses a program in which something else reads the rows of states.
+func (b *blocks) check() (err error) {
+	refuse := func(v *ir.Value, where string) {
+		if _, pool := b.pools[v]; err == nil && (pool || b.isState(v)) {
+			err = fmt.Errorf("%s reads all rows of %s, want attention alone to read those of a pool", where, v)
+		}
+	}
+	b.program.Walk(func(_ *ir.Block, c *ir.Call) {
+		for i := range c.Args {
+			ours := c.Op.Name == "block_scatter" && i == 0 || c.Op.Name == "block_attention" && (i == 1 || i == 2)
+			if v := c.Args[i].Value; v != nil && !ours {
+				refuse(v, c.Where())
+			}
+		}
+		for _, region := range c.Regions {
+			for _, v := range region.Results {
+				refuse(v, c.Where())
+			}
+		}
+	})
+	for i, v := range b.program.Body.Results {
+		if !slices.ContainsFunc(b.states, func(s State) bool { return s.Output == i }) {
+			refuse(v, fmt.Sprintf("output %d", i))
+		}
+	}
+	return err
+}
