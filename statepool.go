@@ -34,8 +34,8 @@ func WithStatePool(pairs ...StatePair) Option {
 //	out, err = pool.Run(ctx, []*tenure.StateSequence{a, b}, tenure.Inputs{"input_ids": next})
 //
 // A pool and its sequences serve one call at a time; another one meanwhile is
-// [ErrBusy]. Many pools may share a session. The caller closes a pool before the
-// session; that closes its sequences.
+// [ErrBusy]. Many pools may share a session. The caller closes a pool before
+// the session; that closes its sequences.
 type StatePool struct {
 	session   *Session
 	rows      int // of a block

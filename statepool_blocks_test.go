@@ -57,8 +57,9 @@ func (p *StatePool) checkHolders(t *testing.T) {
 }
 
 // TestPoolWritesItsOwn draws runs, forks, truncations and ends. A run changes
-// no byte but those of rows that it adds, in blocks that one sequence holds, and
-// those of free blocks; the counts of holders are those of the lists of blocks.
+// no byte but those of rows that it adds, in blocks that one sequence holds,
+// and those of free blocks; the counts of holders are those of the lists of
+// blocks.
 func TestPoolWritesItsOwn(t *testing.T) {
 	memorytest.Check(t)
 	program, err := ir.Parse(`func @f(%x: f32[batch,2,tokens,4], %past_k: f32[batch,2,past,4], %past_v: f32[batch,2,past,4]) {

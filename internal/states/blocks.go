@@ -18,8 +18,9 @@ import (
 //	present = concat(past, new) in attention
 //	next    = block_scatter(pool, new, table, length);  y = block_attention(q, next k, next v, table, length + new)
 //
-// All states must be keys and values of an attention, and of one length; nothing
-// else may read them but their sizes. The error names the state or the call.
+// All states must be keys and values of an attention, and of one length;
+// nothing else may read them but their sizes. The error names the state or the
+// call.
 func RewriteBlocks(p *ir.Program, pairs []Pair, known func(*ir.Value) ([]byte, bool)) (*Result, error) {
 	r := newRewriter(p, pairs, known)
 	for _, s := range r.states {

@@ -41,9 +41,9 @@ type Attention struct {
 
 	PlaceQ, PlaceK, PlaceV, PlacePastK, PlacePastV, PlaceY Rows // where they lie: see Lay
 
-	// Of keys and values in blocks, of which Tables says where each is: the rows
-	// of one, and how many a sample has at most. Keys is Block * Columns then,
-	// Sample in PlaceK and PlaceV the distance of blocks, and Past 0.
+	// Of keys and values in blocks, of which Tables says where each is: the
+	// rows of one, and how many a sample has at most. Keys is Block * Columns
+	// then, Sample in PlaceK and PlaceV the distance of blocks, and Past 0.
 	Block, Columns int
 
 	Mask     [3]int // strides of the mask along batch, heads and queries
