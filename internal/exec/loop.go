@@ -39,6 +39,7 @@ func (l *lowering) placeLoop(k int) error {
 				return fmt.Errorf("BUG: exec: %s is carried as %s", v, l.types.Of(p))
 			}
 			l.of(v).place = l.of(p).place
+			l.of(p).storage.output = l.of(p).storage.output || l.of(v).isOutput
 		default:
 			n, err := l.bytesOf(v)
 			if err != nil {

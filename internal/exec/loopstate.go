@@ -31,6 +31,12 @@ type stackData struct {
 func (r *Runner) newLoopState(p *loop) *loopState {
 	s := &loopState{loop: p, carryData: make([]struct{ from, at, next, result []byte }, len(p.carry)),
 		stackData: make([]stackData, len(p.stacks)), parts: make([]op.Type, len(p.stacks))}
+	for i, c := range p.stacks { // before what may lie in them
+		if c.inSlot {
+			s.stackData[i].slots.id = c.id
+			r.slots = append(r.slots, &s.stackData[i].slots)
+		}
+	}
 	r.pointRaw(&s.limitData, p.limit)
 	r.pointRaw(&s.runsData, p.runs)
 	r.pointRaw(&s.iterationData, p.iteration)
@@ -45,10 +51,6 @@ func (r *Runner) newLoopState(p *loop) *loopState {
 	}
 	for i, c := range p.stacks {
 		d := &s.stackData[i]
-		if c.inSlot {
-			d.slots.id = c.id
-			r.slots = append(r.slots, &d.slots)
-		}
 		r.pointRaw(&d.part, c.part)
 		r.pointRaw(&d.result, c.result)
 	}

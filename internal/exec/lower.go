@@ -32,7 +32,6 @@ type storage struct {
 	start  int64     // where it begins in the arena, once it is placed
 	weight int32     // its ID, weight only
 	passed bool      // a branch or a loop returns or carries a value in it
-	parts  bool      // a value in it is put together of parts, or a part
 	output bool      // a result of the program lies in it
 	joined bool      // it has become a part of another one
 	owner  *ir.Value // that takes all of its bytes, of the arena
@@ -246,7 +245,6 @@ func (l *lowering) placeResults(k int) error {
 			return err
 		}
 	}
-	l.noteParts(k)
 	return nil
 }
 

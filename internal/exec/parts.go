@@ -331,7 +331,7 @@ func (j *joiner) join(k int, part, whole *ir.Value, at []int) (reason string) {
 		return "its bytes and the result's would take more than the input's"
 	case a.output && (b.output || growsA || b.space == plan.SpaceInput && !j.program.Body.Params[b.arg].Donated) || b.output && growsB, j.isReturned(a) && b.output, j.isReturned(b) && a.output:
 		return "an output needs a buffer of its own"
-	case growsA && growsB:
+	case growsA && growsB, growsB && b.space == plan.SpaceSlot:
 		return "its bytes and the result's would take more than either"
 	}
 	elem := int64(whole.Type.DType.Size())
@@ -584,9 +584,9 @@ func (j *joiner) keeps(s, a *storage, block *ir.Block) (reason string) {
 		return "its bytes are an input's that is not donated"
 	case s.space == plan.SpaceWeight:
 		return "its bytes are a weight's"
-	case s.space != plan.SpaceArena && s.space != plan.SpaceInput:
+	case s.space != plan.SpaceArena && s.space != plan.SpaceInput && s.space != plan.SpaceSlot:
 		return "its size depends on data"
-	case s.passed:
+	case s.passed && (s.space == plan.SpaceInput || s.space == plan.SpaceSlot && s == a):
 		return "a branch or a loop passes it on"
 	}
 	for v := range j.in(s) {
@@ -595,13 +595,25 @@ func (j *joiner) keeps(s, a *storage, block *ir.Block) (reason string) {
 			in = j.index.Calls[k].Block
 		}
 		switch {
-		case in != block:
+		case in != block && !(s.passed && j.isInRegions(v, block)):
 			return "a branch or a loop computes it"
 		case j.of(v).dynamic >= 0:
 			return "its size depends on data"
 		}
 	}
 	return ""
+}
+
+// isInRegions reports whether a value exists only in regions of calls of a
+// block. What the loop or branch writes then is written between two calls of
+// the block.
+func (j *joiner) isInRegions(v *ir.Value, block *ir.Block) bool {
+	for k := range j.calls {
+		if c := &j.calls[k]; len(c.Regions) > 0 && j.index.Calls[k].Block == block && j.index.IsInside(v, k) {
+			return true
+		}
+	}
+	return false
 }
 
 // isOnlyRead reports whether nothing is written into a storage but its first
@@ -689,7 +701,7 @@ func (j *joiner) partPlace(k, i int) place {
 // size.
 func (j *joiner) merge(a, b *storage, size int64) {
 	into, from := b, a
-	if from.space == plan.SpaceInput || into.space != plan.SpaceInput && from.values > into.values {
+	if from.space == plan.SpaceInput || into.space == plan.SpaceArena && from.values > into.values {
 		into, from = from, into
 	}
 	for _, m := range j.before {
@@ -698,7 +710,7 @@ func (j *joiner) merge(a, b *storage, size int64) {
 	if from.size == size && into.space == plan.SpaceArena {
 		into.name, into.owner, into.size = from.name, from.owner, from.size
 	}
-	into.output, from.joined = into.output || from.output, true
+	into.output, into.passed, from.joined = into.output || from.output, into.passed || from.passed, true
 	j.next[into.tail.ID] = from.head
 	into.tail, into.values = from.tail, into.values+from.values
 	from.head, from.tail, from.values = nil, nil, 0

@@ -2,7 +2,6 @@ package exec
 
 import (
 	"github.com/tenure-go/tenure/ir"
-	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/plan"
 )
 
@@ -38,8 +37,6 @@ func (l *lowering) mayPass(v *ir.Value, at place) (reason string) {
 		return "the output needs a buffer of its own, of its size"
 	case l.isForeign(to.carried, at):
 		return "the loop carries another value in its bytes"
-	case at.storage.parts:
-		return "its bytes are put together of parts, or are a part"
 	}
 	return ""
 }
@@ -129,22 +126,4 @@ func (l *lowering) placeState(k, i int) error {
 	l.list(plan.InPlace{Call: k, Operand: arg, Result: r, Value: v.Name,
 		Of: c.Args[arg].Value.Name, Kind: plan.AliasKind(kind.String()), Bytes: from.size})
 	return nil
-}
-
-// noteParts notes in which storages operands or the result of call k lie, if it
-// puts its result together of them.
-func (l *lowering) noteParts(k int) {
-	c := &l.calls[k]
-	if !c.Op.Alias.HasParts() || !c.static || c.Results[0] == nil {
-		return
-	}
-	if _, kind, _ := l.bytesFor(k, 0); kind == op.View {
-		return
-	}
-	l.of(c.Results[0]).storage.parts = true
-	for _, a := range c.Args {
-		if a.Value != nil {
-			l.of(a.Value).storage.parts = true
-		}
-	}
 }

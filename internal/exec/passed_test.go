@@ -129,7 +129,7 @@ var passedInPlace = []struct {
   }
   %s = softmax(%r) {axis = 0}
   return %s
-}`, 2 << 10, -1},
+}`, 1 << 10, -1},
 	{"the state of a loop begins in the bytes of its first value", `func @f(%x: f32[256]) -> (f32[256]) {
   weight @i64_3: i64[]
   %a = neg(%x)

@@ -73,6 +73,19 @@ var slotPrograms = []struct {
   }
   return %r, %s
 }`, 3 * 64, map[string]string{"y": "r"}},
+	{"a part of a part, and a view of it that is carried", `func @f(%x: f32[256]) -> (f32[2,128], f32[3,128], f32[3,256]) {
+  weight @i64_3: i64[]
+  weight @ints_2_128: i64[2]
+  %a = reshape(%x, @ints_2_128)
+  %r, %s, %t = loop(@i64_3, _, %a) (%i: i64[], %c: bool[], %p: f32[2,128]) {
+    %n = reduce_sum(%p) {keepdims = 0}
+    %y = add(%x, %n)
+    %h, %l = split(%y) {axis = 0, num_outputs = 2}
+    %v = reshape(%y, @ints_2_128)
+    return %c, %v, %l, %y
+  }
+  return %r, %s, %t
+}`, 3 * 64, map[string]string{"y": "t", "l": "t", "v": "t"}},
 	{"a value from outside", `func @f(%x: f32[256]) -> (f32[3,256]) {
   weight @i64_3: i64[]
   %a = neg(%x)
@@ -262,6 +275,99 @@ func TestSlotsAreProved(t *testing.T) {
 					d.Peak.Live = nil
 				}
 			})
+		})
+	}
+}
+
+// What branches, loops and iterations compute lies where it is a part of
+// another value.
+func TestPassedParts(t *testing.T) {
+	for _, test := range []struct {
+		name, text string
+		arena      int64
+	}{
+		{"an iteration's part is put together", `func @f(%x: f32[256]) -> (f32[3,512]) {
+  weight @i64_3: i64[]
+  %r = loop(@i64_3, _) (%i: i64[], %c: bool[]) {
+    %n = cast(%i) {to = f32}
+    %u = add(%x, %n)
+    %v = sub(%x, %n)
+    %y = concat(%u, %v) {axis = 0}
+    return %c, %y
+  }
+  return %r
+}`, 3 * 64},
+		{"an iteration's part is put together along another axis", `func @f(%x: f32[4,256]) -> (f32[3,4,512]) {
+  weight @i64_3: i64[]
+  %r = loop(@i64_3, _) (%i: i64[], %c: bool[]) {
+    %n = cast(%i) {to = f32}
+    %u = add(%x, %n)
+    %v = sub(%x, %n)
+    %y = concat(%u, %v) {axis = 1}
+    return %c, %y
+  }
+  return %r
+}`, 3 * 64},
+		{"the result of a branch is a part", `func @f(%x: f32[256], %k: bool[]) -> (f32[512]) {
+  %r = if(%k) {
+    %u = neg(%x)
+    return %u
+  } {
+    %v = exp(%x)
+    return %v
+  }
+  %w = tanh(%x)
+  %y = concat(%r, %w) {axis = 0}
+  %z = softmax(%y) {axis = 0}
+  return %z
+}`, 2 << 10},
+		{"the last state of a loop is a part", `func @f(%x: f32[256]) -> (f32[512]) {
+  weight @i64_3: i64[]
+  %a = neg(%x)
+  %w = tanh(%x)
+  %r = loop(@i64_3, _, donate %a) (%i: i64[], %c: bool[], %p: f32[256]) {
+    %q = sub(donate %p, %x)
+    return %c, %q
+  }
+  %y = concat(%w, %r) {axis = 0}
+  %z = softmax(%y) {axis = 0}
+  return %z
+}`, 2<<10 + 2*64},
+		{"a first state is put together", `func @f(%x: f32[256]) -> (f32[512]) {
+  weight @i64_3: i64[]
+  %a = neg(%x)
+  %w = tanh(%x)
+  %y = concat(%w, %a) {axis = 0}
+  %r = loop(@i64_3, _, donate %y) (%i: i64[], %c: bool[], %p: f32[512]) {
+    %q = neg(donate %p)
+    return %c, %q
+  }
+  %z = softmax(%r) {axis = 0}
+  return %z
+}`, 2<<10 + 2*64},
+		{"a part that a loop reads while it writes another one", `func @f(%x: f32[256]) -> (f32[512]) {
+  weight @i64_3: i64[]
+  %a = neg(%x)
+  %w = tanh(%x)
+  %r = loop(@i64_3, _, donate %a) (%i: i64[], %c: bool[], %p: f32[256]) {
+    %q = sub(donate %p, %w)
+    return %c, %q
+  }
+  %y = concat(%w, %r) {axis = 0}
+  %z = softmax(%y) {axis = 0}
+  return %z
+}`, 2<<10 + 2*64},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := parse(t, test.text)
+			for seed := range uint64(4) {
+				if d := runBoth(t, p, seed); d.ArenaBytes != test.arena {
+					for _, x := range d.Declined {
+						t.Log(x)
+					}
+					t.Fatalf("got an arena of %d bytes, want %d", d.ArenaBytes, test.arena)
+				}
+			}
 		})
 	}
 }
