@@ -25,16 +25,31 @@ type decoder struct {
 // back on capacity tokens. The caller closes it, before the model.
 func newDecoder(m *tenure.Model, capacity int) (d *decoder, err error) {
 	d = new(decoder)
+	if d.inputs, d.logits, err = interfaceOf(m); err != nil {
+		return nil, err
+	}
+	if d.session, err = m.NewSession(); err != nil {
+		return nil, err
+	}
+	if d.states, err = d.session.NewStates(capacity, tenure.WithWindow(capacity*3/4)); err != nil {
+		return nil, errors.Join(err, d.session.Close())
+	}
+	return d, nil
+}
+
+// interfaceOf returns the inputs of a decoder that are no states, and the
+// output that has the logits.
+func interfaceOf(m *tenure.Model) (inputs []string, logits string, err error) {
 	for _, info := range m.Outputs() {
-		if d.logits == "" && info.DType == dtype.F32 {
-			d.logits = info.Name
+		if logits == "" && info.DType == dtype.F32 {
+			logits = info.Name
 		}
 	}
 	ours := map[string]bool{}
 	for _, s := range m.States() {
 		ours[s.Input] = true
-		if s.Output == d.logits {
-			return nil, fmt.Errorf("got %s as the first output, want logits", d.logits)
+		if s.Output == logits {
+			return nil, "", fmt.Errorf("got %s as the first output, want logits", logits)
 		}
 	}
 	for _, info := range m.Inputs() {
@@ -44,20 +59,14 @@ func newDecoder(m *tenure.Model, capacity int) (d *decoder, err error) {
 		switch info.Name {
 		case "input_ids", "position_ids", "attention_mask":
 		default:
-			return nil, fmt.Errorf("got input %s, want input_ids, position_ids or attention_mask, and states", info)
+			return nil, "", fmt.Errorf("got input %s, want input_ids, position_ids or attention_mask, and states", info)
 		}
 		if info.DType != dtype.I64 {
-			return nil, fmt.Errorf("got input %s, want i64", info)
+			return nil, "", fmt.Errorf("got input %s, want i64", info)
 		}
-		d.inputs = append(d.inputs, info.Name)
+		inputs = append(inputs, info.Name)
 	}
-	if d.session, err = m.NewSession(); err != nil {
-		return nil, err
-	}
-	if d.states, err = d.session.NewStates(capacity, tenure.WithWindow(capacity*3/4)); err != nil {
-		return nil, errors.Join(err, d.session.Close())
-	}
-	return d, nil
+	return inputs, logits, nil
 }
 
 func (d *decoder) close() error { return errors.Join(d.states.Close(), d.session.Close()) }

@@ -4,10 +4,13 @@
 //	go run ./examples/generate -prompt "A tensor is"
 //	go run ./examples/generate -temperature 0          # the likeliest token each time
 //	go run ./examples/generate -top-k 5 -seed 3
+//	go run ./examples/generate -texts 3 "A tensor" "The plan of a model" # three texts of each beginning, all together
 //	go run ./examples/generate -model FILE -ids 1,2,3  # any exported decoder: numbers in, numbers out
 //
 // The keys and values of all tokens stay in buffers (tenure.WithStates), so a
-// token takes the same memory wherever it stands in the text.
+// token takes the same memory wherever it stands in the text. Several texts are
+// sequences of a pool (tenure.WithStatePool): one run adds a token to each,
+// however long it is, and texts with one beginning share its blocks.
 //
 // generate.onnx knows characters; train.py made it, from the pages of this
 // project. What it writes has their look and little sense.
@@ -42,6 +45,8 @@ func main() {
 type options struct {
 	model, prompt, ids string
 	tokens, capacity   int
+	texts              int      // of each prompt
+	prompts            []string // instead of prompt
 	sampling           sampling
 	seed               uint64
 }
@@ -50,6 +55,7 @@ func parse(args []string) (o options, err error) {
 	f := flag.NewFlagSet("generate", flag.ContinueOnError)
 	f.StringVar(&o.model, "model", "", "file of a decoder; the example's own when empty")
 	f.StringVar(&o.prompt, "prompt", "A tensor", "text to go on with")
+	f.IntVar(&o.texts, "texts", 1, "texts to write of each prompt; arguments are prompts instead of -prompt")
 	f.StringVar(&o.ids, "ids", "", "numbers of tokens to go on with, by commas, instead of a prompt")
 	f.IntVar(&o.tokens, "n", 400, "tokens to write")
 	f.IntVar(&o.capacity, "capacity", 128, "tokens that the model looks back on, 128 as it was trained; older ones are dropped, a quarter at a time")
@@ -60,7 +66,10 @@ func parse(args []string) (o options, err error) {
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
+	o.prompts = f.Args()
 	switch {
+	case o.texts < 1:
+		return o, fmt.Errorf("got %d texts of each prompt, want 1 or more", o.texts)
 	case o.tokens < 1 || o.capacity < 4:
 		return o, fmt.Errorf("got %d tokens and a capacity of %d, want at least 1 and 4", o.tokens, o.capacity)
 	case o.sampling.temperature < 0 || o.sampling.topK < 0 || o.sampling.topP <= 0 || o.sampling.topP > 1:
@@ -74,6 +83,9 @@ func run(args []string, out, about io.Writer) (err error) {
 	o, err := parse(args)
 	if err != nil {
 		return err
+	}
+	if o.texts > 1 || len(o.prompts) > 0 {
+		return runSeveral(o, out, about)
 	}
 	m, err := load(o.model)
 	if err != nil {
@@ -107,11 +119,13 @@ func run(args []string, out, about io.Writer) (err error) {
 	return nil
 }
 
-func load(file string) (*tenure.Model, error) {
+func load(file string) (*tenure.Model, error) { return loadWith(file, tenure.WithStates()) }
+
+func loadWith(file string, states tenure.Option) (*tenure.Model, error) {
 	if file == "" {
-		return tenure.LoadBytes(characters, tenure.WithStates())
+		return tenure.LoadBytes(characters, states)
 	}
-	return tenure.Load(file, tenure.WithStates())
+	return tenure.Load(file, states)
 }
 
 // words are the texts of tokens: characters, or their numbers where the model
