@@ -17,8 +17,7 @@ import (
 	"github.com/tenure-go/tenure/op"
 )
 
-// floatLine is a line of a spelled attention that computes floats; integerLines
-// begin with calls on shapes.
+// floatLine is a line of a spelled attention that computes floats.
 var floatLine = regexp.MustCompile(`^(%t\d+) = (matmul|mul|div|add|where|tanh|softmax|exp|sub|transpose|cast|reduce_max|reduce_sum|unsqueeze|expand|tile|reshape)\(`)
 
 // twist changes a spelled attention in one place, so that it is one nearly or

@@ -271,7 +271,11 @@ func (s *spelledAttention) table(p *ir.Program) ir.WeightMap {
 // scores are all -Inf, or NaN, or as small as numbers are, too.
 func TestAttentionForms(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 18))
-	for i := range 400 {
+	draws := 400
+	if testing.Short() {
+		draws = 100
+	}
+	for i := range draws {
 		f := drawForm(r)
 		text := spell(f).text(f)
 		t.Run(strconv.Itoa(i), func(t *testing.T) {
