@@ -72,7 +72,8 @@ func (k *kept) spoiled(exe *exec.Executable, last int) bool {
 }
 
 // appendsOf lists the calls of tensor_scatter or block_scatter that compute a
-// value, at most one of which runs: one for each region of a branch.
+// value: one for each region of a branch, and one for each part of a stacked
+// state.
 func appendsOf(v *ir.Value, list []*ir.Call) []*ir.Call {
 	switch c := v.Def; {
 	case c == nil:
@@ -82,8 +83,12 @@ func appendsOf(v *ir.Value, list []*ir.Call) []*ir.Call {
 		for _, region := range c.Regions {
 			list = appendsOf(region.Results[v.Index], list)
 		}
-	case len(c.Args) > 0 && c.Args[0].Value != nil: // a view, if the result lies in the input
-		list = appendsOf(c.Args[0].Value, list)
+	default: // a view, or a join of parts, if the result lies in the input
+		for _, a := range c.Args {
+			if a.Value != nil {
+				list = appendsOf(a.Value, list)
+			}
+		}
 	}
 	return list
 }

@@ -86,8 +86,12 @@ func (l *lowering) yieldsOf(c *ir.Call, region *ir.Block) (list []yield) {
 	return list
 }
 
-// writesInput reports whether call k writes into a parameter.
+// writesInput reports whether call k writes into a parameter. A call that joins
+// parts, all of which lie where they belong, writes nothing.
 func (l *lowering) writesInput(k int) bool {
+	if c := &l.calls[k]; c.Op.Moves() && c.static && len(c.Regions) == 0 && l.moved(k) == 0 {
+		return false
+	}
 	for r := range l.calls[k].Results {
 		if l.inputWritten(k, r) >= 0 {
 			return true

@@ -23,7 +23,10 @@ import (
 // call.
 func RewriteBlocks(p *ir.Program, pairs []Pair, known func(*ir.Value) ([]byte, bool)) (*Result, error) {
 	r := newRewriter(p, pairs, known)
-	for _, s := range r.states {
+	for i, s := range r.states {
+		if r.appends[i] != nil {
+			return nil, fmt.Errorf("state %s: it is several caches in one, want one of keys or values", p.Body.Params[s.Input])
+		}
 		if s.Kind != Appended && s.Kind != Written {
 			return nil, fmt.Errorf("state %s: its kind is no pool of blocks, want rows that are appended or written for attention (%s)", p.Body.Params[s.Input], s.Why)
 		}

@@ -12,20 +12,23 @@ import (
 
 // rewriter is a program under way.
 type rewriter struct {
-	program  *ir.Program
-	states   []State
-	groups   []*group
-	byKey    map[groupKey]int
-	at       map[*ir.Call][]int   // the states to which a call appends
-	returned []slot               // of each state: where its next value is returned
-	branch   *branch              // nil for none
-	buffers  map[*ir.Value]int    // the Appended states, by their input
-	next     map[int]*ir.Value    // the buffer of a state with the rows of the run, once they are written
-	windows  map[*ir.Value]window // by the output
-	uses     map[*ir.Value]int
-	known    func(*ir.Value) ([]byte, bool)
-	names    map[string]bool
-	capacity string // the name of the dimension of buffers
+	program             *ir.Program
+	states              []State
+	groups              []*group
+	byKey               map[groupKey]int
+	at                  map[*ir.Call][]int      // the states to which a call appends
+	returned            []slot                  // of each state: where its next value is returned
+	branch              *branch                 // nil for none
+	buffers             map[*ir.Value]part      // the inputs of Appended states, and what is selected of them
+	selections, joinsOf map[*ir.Call]bool       // the calls that select parts of stacked states, and that join them
+	appends             map[int][]*ir.Call      // of a stacked state, the calls that append to its parts
+	joined              map[*ir.Value]*ir.Value // the buffers of parts, by what they are in the program
+	next                map[*ir.Value]*ir.Value // the buffer of an input or part with the rows of the run, once they are written
+	windows             map[*ir.Value]window    // by the output
+	uses                map[*ir.Value]int
+	known               func(*ir.Value) ([]byte, bool)
+	names               map[string]bool
+	capacity            string // the name of the dimension of buffers
 
 	first, calls []*ir.Call // of the new body: those of parameters alone, and the others
 	node         string     // of the calls that are emitted
@@ -73,14 +76,17 @@ func (r *rewriter) rewrite() error {
 		}
 		s.Group = at
 		if s.Kind == Appended {
-			r.buffers[in] = i
+			r.buffers[in] = part{i, s.Axis}
+			r.setCapacity(in, s.Axis)
 		}
 	}
 	for _, c := range r.program.Body.Calls {
 		r.rewriteCall(c)
 	}
-	for _, v := range r.program.Body.Results {
-		if _, ok := r.buffers[v]; ok {
+	for i, v := range r.program.Body.Results {
+		if _, ok := r.buffers[v]; ok && v.Def != nil {
+			r.program.Body.Results[i] = r.past(v)
+		} else if ok {
 			return fmt.Errorf("state %s is returned as it came", v)
 		}
 	}
@@ -98,11 +104,23 @@ func (r *rewriter) rewriteCall(c *ir.Call) {
 	switch {
 	case r.branch != nil && r.branch.calls[c] != nil:
 		r.choose(c)
+	case r.selections[c]:
+		r.calls = append(r.calls, c)
+	case r.joinsOf[c]:
+		for i, a := range c.Args {
+			if v := r.joined[a.Value]; v != nil {
+				c.Args[i].Value = v
+			}
+		}
+		r.calls = append(r.calls, c)
 	case !ours:
 		r.readPast(c, -1)
 		r.calls = append(r.calls, c)
 	case r.states[list[0]].Kind == Same:
 		r.roll(c.Results[0], list[0])
+	case r.appends[list[0]] != nil:
+		r.readPast(c, 0)
+		r.joinPart(c, list[0])
 	case c.Op.Name == "concat":
 		r.readPast(c, 0)
 		r.join(c, list[0])
@@ -127,6 +145,10 @@ func (s slot) set(v *ir.Value) { s.block.Results[s.index] = v }
 
 // addedTo is the dimension of the rows that are added to a state.
 func (r *rewriter) addedTo(i int) shape.Dim {
+	if list := r.appends[i]; list != nil {
+		rows := list[0].Args[1].Value
+		return dimOf(rows, r.buffers[list[0].Args[0].Value].axis)
+	}
 	out := r.returned[i].value()
 	from, axis := out.Def.Args[1].Value, r.states[i].Axis
 	if out.Def.Op.Name == "attention" {
@@ -200,16 +222,19 @@ func (r *rewriter) readPast(c *ir.Call, but ...int) {
 // written, the buffer with them is read: then no call reads the input behind
 // the one that writes, which can do so in place.
 func (r *rewriter) past(v *ir.Value) *ir.Value {
-	i, ok := r.buffers[v]
+	p, ok := r.buffers[v]
 	if !ok || v == nil {
 		return v
 	}
-	s := &r.states[i]
-	end, to := r.rowsOf(r.groups[s.Group]), &r.first
-	if next := r.next[i]; next != nil {
+	end, to := r.rowsOf(r.groups[r.states[p.state].Group]), &r.first
+	if v.Def != nil {
+		to = &r.calls
+	}
+	name := v.Name + ".past"
+	if next := r.next[v]; next != nil {
 		v, to = next, &r.calls
 	}
-	return r.emit(to, r.program.Body.Params[s.Input].Name+".past", "slice", nil, v, r.ints(to, 0), end, r.ints(to, int64(s.Axis)))
+	return r.emit(to, name, "slice", nil, v, r.ints(to, 0), end, r.ints(to, int64(p.axis)))
 }
 
 // join writes the rows that a call of concat appends into the buffer. The
@@ -218,28 +243,32 @@ func (r *rewriter) join(c *ir.Call, i int) {
 	out := c.Results[0]
 	next := r.appended(i, c.Args[1].Value, r.addedTo(i))
 	r.returned[i].set(next)
-	r.view(i, out, next, c.Args[1].Value)
+	r.view(i, r.states[i].Axis, out, next, c.Args[1].Value)
 }
 
 // appended writes rows, of which n are added, into the buffer of state i, and
 // returns it.
 func (r *rewriter) appended(i int, rows *ir.Value, n shape.Dim) *ir.Value {
 	s := &r.states[i]
-	g, buffer := r.groups[s.Group], r.program.Body.Params[s.Input]
-	r.setCapacity(buffer, s.Axis)
-	out := r.program.Body.Results[s.Output]
-	r.addRows(i, rows, s.Axis, n)
-	if s.Axis > 0 {
-		at := r.emit(&r.calls, buffer.Name+".at", "expand", nil, g.length, r.emit(&r.calls, buffer.Name+".batch", "shape", span(0), buffer))
-		r.next[i] = r.scatter(out.Name+".buffer", s.Axis, buffer, rows, at)
-		return r.next[i]
+	return r.appendTo(i, r.program.Body.Results[s.Output].Name, r.program.Body.Params[s.Input], s.Axis, rows, n)
+}
+
+// appendTo writes rows, of which n are added, into a buffer, which is that of
+// state i or a part of it, and returns it, named after out.
+func (r *rewriter) appendTo(i int, out string, buffer *ir.Value, axis int, rows *ir.Value, n shape.Dim) *ir.Value {
+	length, name := r.groups[r.states[i].Group].length, out+".buffer"
+	r.addRows(i, rows, axis, n)
+	if axis > 0 {
+		at := r.emit(&r.calls, buffer.Name+".at", "expand", nil, length, r.emit(&r.calls, buffer.Name+".batch", "shape", span(0), buffer))
+		r.next[buffer] = r.scatter(name, axis, buffer, rows, at)
+		return r.next[buffer]
 	}
 	// tensor_scatter has an index per element of the first axis.
 	front := r.ints(&r.calls, 0)
-	all := r.scatter(out.Name+".sample", 1, r.emit(&r.calls, buffer.Name+".sample", "unsqueeze", nil, buffer, front),
-		r.emit(&r.calls, rows.Name+".sample", "unsqueeze", nil, rows, front), g.length)
-	r.next[i] = r.emit(&r.calls, out.Name+".buffer", "squeeze", nil, all, front)
-	return r.next[i]
+	all := r.scatter(name+".sample", 1, r.emit(&r.calls, buffer.Name+".sample", "unsqueeze", nil, buffer, front),
+		r.emit(&r.calls, rows.Name+".sample", "unsqueeze", nil, rows, front), length)
+	r.next[buffer] = r.emit(&r.calls, name, "squeeze", nil, all, front)
+	return r.next[buffer]
 }
 
 // scatter writes rows into a buffer along an axis but the first.
@@ -249,14 +278,14 @@ func (r *rewriter) scatter(name string, axis int, buffer, rows, at *ir.Value) *i
 
 // view makes out the rows of the buffer that there are after the run, if a call
 // or another output reads it.
-func (r *rewriter) view(i int, out, buffer, rows *ir.Value) {
+func (r *rewriter) view(i, axis int, out, buffer, rows *ir.Value) {
 	if r.uses[out] < 2 { // one is that of the output
 		return
 	}
 	s := &r.states[i]
-	added := r.emit(&r.calls, out.Name+".added", "shape", span(s.Axis), rows)
+	added := r.emit(&r.calls, out.Name+".added", "shape", span(axis), rows)
 	end := r.emit(&r.calls, out.Name+".end", "add", nil, r.rowsOf(r.groups[s.Group]), added)
-	r.define(out, "slice", nil, buffer, r.ints(&r.calls, 0), end, r.ints(&r.calls, int64(s.Axis)))
+	r.define(out, "slice", nil, buffer, r.ints(&r.calls, 0), end, r.ints(&r.calls, int64(axis)))
 }
 
 // setCapacity makes the buffer's size along the axis one of its own.
@@ -304,7 +333,7 @@ func (r *rewriter) attend(c *ir.Call, list []int) {
 		fresh = rows
 		args[result] = r.appended(i, rows, r.addedTo(i))
 		r.returned[i].set(args[result])
-		r.view(i, out, args[result], rows)
+		r.view(i, 2, out, args[result], rows)
 	}
 	g := r.groups[r.states[list[0]].Group]
 	if looksAtPlaces(c) { // which are counted from the last key

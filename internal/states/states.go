@@ -66,8 +66,9 @@ func Rewrite(p *ir.Program, pairs []Pair, known func(*ir.Value) ([]byte, bool)) 
 
 // newRewriter finds out what the program does with states.
 func newRewriter(p *ir.Program, pairs []Pair, known func(*ir.Value) ([]byte, bool)) *rewriter {
-	r := &rewriter{program: p, names: namesOf(p), uses: usesOf(p), at: map[*ir.Call][]int{}, buffers: map[*ir.Value]int{},
-		byKey: map[groupKey]int{}, next: map[int]*ir.Value{}, windows: map[*ir.Value]window{}, known: known}
+	r := &rewriter{program: p, names: namesOf(p), uses: usesOf(p), at: map[*ir.Call][]int{}, buffers: map[*ir.Value]part{},
+		byKey: map[groupKey]int{}, next: map[*ir.Value]*ir.Value{}, selections: map[*ir.Call]bool{}, joinsOf: map[*ir.Call]bool{},
+		appends: map[int][]*ir.Call{}, joined: map[*ir.Value]*ir.Value{}, windows: map[*ir.Value]window{}, known: known}
 	for _, pair := range pairs {
 		r.states = append(r.states, State{Pair: pair, Axis: -1, Group: -1})
 		r.returned = append(r.returned, slot{p.Body, pair.Output})
@@ -100,7 +101,7 @@ func (r *rewriter) classify(i int) {
 		s.Why = fmt.Sprintf("the output is %s, the input %s", out.Type, in.Type)
 		return
 	}
-	if out.Def != nil && out.Def.Op.Branch && r.isChosen(i, in, out) || r.isAppended(i, in, out) {
+	if out.Def != nil && out.Def.Op.Branch && r.isChosen(i, in, out) || r.isAppended(i, in, out) || r.isStacked(i, in, out) {
 		return
 	}
 	if c := out.Def; c != nil && in.Type.Shape != nil {
