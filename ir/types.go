@@ -43,6 +43,7 @@ type Signatures struct {
 
 	ends    []int  // of each call, in ids
 	changed []bool // of each call: whether the last Set has exchanged a type
+	open    int    // how many of types have no size
 }
 
 // NewSignatures makes the signatures of the calls of an index. They have no
@@ -109,6 +110,7 @@ func (s *Signatures) Set(types Types, known func(*Value) ([]byte, bool)) {
 		changed := false
 		for ; i < end; i++ {
 			if t := types[s.ids[i]]; s.types[i] != t {
+				s.open += isOpen(t) - isOpen(s.types[i])
 				s.types[i], changed = t, true
 			}
 		}
@@ -117,6 +119,23 @@ func (s *Signatures) Set(types Types, known func(*Value) ([]byte, bool)) {
 			s.sigs[k].Endless = c.isEndless(known)
 		}
 	}
+}
+
+// isOpen is 1 for a type without a size, and 0 for others and for none.
+func isOpen(t op.Type) int {
+	if t.IsZero() || t.IsStatic() {
+		return 0
+	}
+	return 1
+}
+
+// Possible is [PossibleFor] for the types of the last Set, which are passed
+// again.
+func (s *Signatures) Possible(p *Program, types Types) Possibles {
+	if s.open == 0 {
+		return Possibles{types: types} // no call has a result without a size
+	}
+	return PossibleFor(p, types, s.known)
 }
 
 // Changed reports whether the last Set has exchanged a type of call k.

@@ -2,6 +2,7 @@ package op
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/shape"
@@ -41,6 +42,9 @@ func (t Type) Open() Type {
 
 // Bytes returns the size of a value of a static type; it fails on another.
 func (t Type) Bytes() (int, error) {
+	if n, size := t.Shape.NumElements(), t.DType.Size(); n >= 0 && n <= math.MaxInt/16 && 0 < size && size <= 16 {
+		return n * size, nil
+	}
 	if t.Shape == nil {
 		return 0, badShape("bytes of %s: got a shape of unknown rank, want a static one", t)
 	}

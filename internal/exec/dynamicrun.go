@@ -65,8 +65,8 @@ func (r *Runner) drop(list []int) {
 // types of the values of known size.
 func (e *Executable) dynamicCall(ts *tasks, k int) *op.Call {
 	c := e.newCall(ts, k)
-	for i, at := range e.steps[k].refs {
-		switch {
+	for i := range e.steps[k].at {
+		switch at := e.ref(k, i); {
 		case at.dynamic < 0:
 		case i < len(c.In):
 			c.In[i] = op.Arg{}
@@ -109,7 +109,8 @@ func (r *Runner) runDynamic(pool *compute.Pool, done <-chan struct{}, k int) err
 	if call.Def.Bound == nil {
 		return nil
 	}
-	for i, at := range r.exe.steps[k].refs[len(call.In):] {
+	for i := range call.Out {
+		at := r.exe.ref(k, len(call.In)+i)
 		if at.dynamic < 0 {
 			continue
 		}
@@ -125,10 +126,10 @@ func (r *Runner) runDynamic(pool *compute.Pool, done <-chan struct{}, k int) err
 // values would copy all of them in every iteration.
 func (r *Runner) appends(k int, call *op.Call, types []op.Type) bool {
 	step := &r.exe.steps[k]
-	if call.Def.Name != "concat" || step.call.Args[0].Value.Kind != ir.Param || step.refs[0].dynamic < 0 {
+	if call.Def.Name != "concat" || step.call.Args[0].Value.Kind != ir.Param || r.exe.ref(k, 0).dynamic < 0 {
 		return false
 	}
-	to := step.refs[len(call.In)]
+	to := r.exe.ref(k, len(call.In))
 	if to.dynamic < 0 || to.space == arenaSpace {
 		return false
 	}
@@ -151,8 +152,7 @@ func (r *Runner) appends(k int, call *op.Call, types []op.Type) bool {
 
 // append appends the operands after the first one to it.
 func (r *Runner) append(k int, call *op.Call, t op.Type) error {
-	refs := r.exe.steps[k].refs
-	d, from := &r.dynamic[refs[len(call.In)].dynamic], &r.dynamic[refs[0].dynamic]
+	d, from := &r.dynamic[r.exe.ref(k, len(call.In)).dynamic], &r.dynamic[r.exe.ref(k, 0).dynamic]
 	at := len(from.bytes())
 	if err := d.extend(from, t); err != nil {
 		return err
@@ -172,7 +172,7 @@ func (r *Runner) dynamicTypes(k int) (*op.Call, []op.Type, error) {
 	copy(call.In, kept.In)
 	copy(call.Out, kept.Out)
 	for i := range call.In {
-		if at := step.refs[i]; at.dynamic >= 0 {
+		if at := r.exe.ref(k, i); at.dynamic >= 0 {
 			d := &r.dynamic[at.dynamic]
 			call.In[i] = op.Arg{Type: d.typ(), Layout: shape.RowMajor(d.typ().Shape), Data: d.bytes()}
 		}
@@ -198,8 +198,8 @@ func (r *Runner) dynamicTypes(k int) (*op.Call, []op.Type, error) {
 // are views, so that nothing is left to compute.
 func (r *Runner) dynamicResults(k int, call *op.Call, types []op.Type) (viewed bool, err error) {
 	wanted, views := 0, 0
-	for i, at := range r.exe.steps[k].refs[len(call.In):] {
-		out := &call.Out[i]
+	for i := range call.Out {
+		at, out := r.exe.ref(k, len(call.In)+i), &call.Out[i]
 		if types[i].IsZero() {
 			continue
 		}
@@ -226,7 +226,7 @@ func (r *Runner) dynamicResults(k int, call *op.Call, types []op.Type) (viewed b
 // the plan has for it, those of an operand, in the way that it returns, or
 // those of a new buffer.
 func (r *Runner) dynamicResult(k int, call *op.Call, i int, t op.Type) (op.AliasKind, error) {
-	at := r.exe.steps[k].refs[len(call.In)+i]
+	at := r.exe.ref(k, len(call.In)+i)
 	d := &r.dynamic[at.dynamic]
 	if at.space == arenaSpace {
 		n, err := t.Bytes()
@@ -240,7 +240,7 @@ func (r *Runner) dynamicResult(k int, call *op.Call, i int, t op.Type) (op.Alias
 	if kind == 0 {
 		return 0, d.set(t)
 	}
-	return kind, d.view(&r.dynamic[r.exe.steps[k].refs[arg].dynamic], t, offset)
+	return kind, d.view(&r.dynamic[r.exe.ref(k, arg).dynamic], t, offset)
 }
 
 // operandFor finds an operand with a buffer in which result i may lie, as a
@@ -251,9 +251,9 @@ func (r *Runner) operandFor(k int, call *op.Call, i int) (arg int, kind op.Alias
 	if !call.IsStatic() {
 		return -1, 0, 0
 	}
-	refs := r.exe.steps[k].refs
-	isOutput := refs[len(call.In)+i].space == outputSpace
-	for arg, at := range refs[:len(call.In)] {
+	isOutput := r.exe.ref(k, len(call.In)+i).space == outputSpace
+	for arg := range call.In {
+		at := r.exe.ref(k, arg)
 		kind, offset := call.AliasOf(arg, i)
 		if kind == 0 || at.dynamic < 0 || !r.dynamic[at.dynamic].hasBuffer() {
 			continue
@@ -274,9 +274,9 @@ func (r *Runner) operandFor(k int, call *op.Call, i int) (arg int, kind op.Alias
 // is no other operand of it.
 func (r *Runner) isLastUse(k, arg int) bool {
 	step := &r.exe.steps[k]
-	n := step.refs[arg].dynamic
-	for i, at := range step.refs[:len(step.call.Args)] {
-		if i != arg && at.dynamic == n {
+	n := r.exe.ref(k, arg).dynamic
+	for i := range step.call.Args {
+		if i != arg && r.exe.ref(k, i).dynamic == n {
 			return false
 		}
 	}

@@ -75,7 +75,7 @@ type Executable struct {
 	scratch   []int64         // of each call, in bytes per worker
 
 	steps   []step // by number of the call
-	numRefs int    // how many they have
+	places  []ref  // by number of the value: see lowering
 	code    []instr
 	dynamic []dynamicInfo // per value whose size depends on data, then one per spare
 	proof   check.Figures // with Options.Capacity
@@ -89,10 +89,10 @@ type Executable struct {
 // step is a call with the facts that a runner needs.
 type step struct {
 	call    *ir.Call
-	refs    []ref // operands, then results
-	first   int   // the number of the first of them among all
-	writes  bool  // into a parameter
-	dynamic bool  // it is bound when it runs: the size of an operand or result depends on data
+	at      []int32 // the numbers of the operands, then of the results
+	first   int     // the number of the first of them among those of all steps
+	writes  bool    // into a parameter
+	dynamic bool    // it is bound when it runs: the size of an operand or result depends on data
 	*rare
 }
 
@@ -107,7 +107,11 @@ type rare struct {
 
 var none rare
 
-// ref is where one operand or result of a call lies. There are many of them:
+// ref returns where operand or result i of call k lies; results come after the
+// operands.
+func (e *Executable) ref(k, i int) *ref { return &e.places[e.steps[k].at[i]] }
+
+// ref is where an operand or result of a call lies. There are many of them:
 // they have no pointers.
 type ref struct {
 	offset, size int64

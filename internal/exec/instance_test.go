@@ -136,8 +136,8 @@ func TestInstanceAllocations(t *testing.T) {
 		for range 9 {
 			allocs = min(allocs, testing.AllocsPerRun(10, step))
 		}
-		if allocs != 17 {
-			t.Errorf("got %v allocations for an instance, want 17", allocs)
+		if allocs != 16 {
+			t.Errorf("got %v allocations for an instance, want 16", allocs)
 		}
 		if err := slot.Release(); err != nil {
 			t.Error(err)

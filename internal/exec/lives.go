@@ -44,10 +44,8 @@ func (l *lowering) collectEnds() {
 
 // clearEnds drops what collectEnds found.
 func (l *lowering) clearEnds() {
-	for _, list := range [][]*ir.Value{l.program.Body.Params, l.program.Weights, l.defs} {
-		for _, v := range list {
-			l.of(v).end = 0
-		}
+	for _, v := range l.numbered[1:] {
+		l.of(v).end = 0
 	}
 }
 

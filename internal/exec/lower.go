@@ -2,6 +2,7 @@ package exec
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
@@ -44,11 +45,13 @@ type storage struct {
 // places, for values of given types, as often as these change. Time is in
 // half-steps: call k, in preorder, reads at 2k and writes at 2k+1.
 type lowering struct {
-	program *ir.Program
-	index   *ir.Index
-	sigs    *ir.Signatures
-	defs    []*ir.Value // what calls define, in their order
-	joins   []int       // calls whose operands or results may be boxes of others
+	program  *ir.Program
+	index    *ir.Index
+	sigs     *ir.Signatures
+	defs     []*ir.Value // what calls define, in their order
+	numbered []*ir.Value // the values by their numbers; nil for number 0, which absent operands and results have
+	at       []int32     // the numbers of operands and results, call by call
+	joins    []int       // calls whose operands or results may be boxes of others
 
 	leastMemory, oneThread bool // of the options
 	straight               bool // no value has strides
@@ -81,6 +84,7 @@ type call struct {
 	static bool    // all types have a size
 	parts  []int   // where the operands are in the result that is put together of them, as op.Sig.Parts says; empty for none
 	split  bool    // parts are those of the types
+	lies   bool    // some result may be a view, or lie in a donated operand
 	first  int     // the number of its first result among all
 	end    int     // the number after those of the calls in its regions
 	freed  []int   // dynamic values whose own buffers are freed after the call
@@ -109,7 +113,7 @@ func newLowering(p *ir.Program) *lowering {
 		if c.Op.Loop {
 			slots += len(c.Results)
 		}
-		l.calls[k] = call{Call: c.Call, sig: l.sigs.Of(k), end: c.End, first: len(l.aliases)}
+		l.calls[k] = call{Call: c.Call, sig: l.sigs.Of(k), end: c.End, first: len(l.aliases), lies: mayLie(c.Call)}
 		l.aliases = append(l.aliases, make([]alias, len(c.Results))...)
 		for v := range c.Defs() {
 			l.defs = append(l.defs, v)
@@ -120,7 +124,32 @@ func newLowering(p *ir.Program) *lowering {
 	}
 	l.boxes = make([]boxed, len(l.aliases))
 	l.made = make([]storage, 0, p.NumIDs()+slots)
+	l.number()
 	return l
+}
+
+// number numbers the values of the program.
+func (l *lowering) number() {
+	l.numbered = slices.Concat([]*ir.Value{nil}, l.program.Body.Params, l.program.Weights, l.defs)
+	numbers := make([]int32, len(l.values)) // by ID
+	for n, v := range l.numbered[1:] {
+		numbers[v.ID] = int32(n + 1)
+	}
+	add := func(v *ir.Value) {
+		if v == nil {
+			l.at = append(l.at, 0)
+		} else {
+			l.at = append(l.at, numbers[v.ID])
+		}
+	}
+	for _, c := range l.index.Calls {
+		for _, a := range c.Args {
+			add(a.Value)
+		}
+		for _, v := range c.Results {
+			add(v)
+		}
+	}
 }
 
 // lower places the values, all but where storages lie in the arena, for the
@@ -162,12 +191,10 @@ func (l *lowering) lower(types ir.Types, known func(*ir.Value) ([]byte, bool)) e
 
 // reset drops the state that depends on the last types.
 func (l *lowering) reset(types ir.Types, known func(*ir.Value) ([]byte, bool)) {
-	l.types, l.known, l.possible = types, known, ir.PossibleFor(l.program, types, known)
 	l.sigs.Set(types, known)
-	for _, list := range [][]*ir.Value{l.program.Body.Params, l.program.Weights, l.defs} {
-		for _, v := range list {
-			l.values[v.ID] = value{last: -1, dynamic: -1}
-		}
+	l.types, l.known, l.possible = types, known, l.sigs.Possible(l.program, types)
+	for _, v := range l.numbered[1:] {
+		l.values[v.ID] = value{last: -1, dynamic: -1}
 	}
 	for k := range l.calls {
 		c := &l.calls[k]
@@ -345,12 +372,22 @@ type alias struct {
 // bytesFor returns the operand of call k in whose bytes result r lies, -1 for
 // none.
 func (l *lowering) bytesFor(k, r int) (arg int, kind op.AliasKind, offset int) {
+	if !l.calls[k].lies {
+		return -1, 0, 0
+	}
 	a := &l.aliases[l.calls[k].first+r]
 	if !a.known {
 		a.known = true
 		a.arg, a.kind, a.offset = l.findBytes(k, r)
 	}
 	return a.arg, a.kind, a.offset
+}
+
+// mayLie reports whether, for some types, a result of the call lies in the
+// bytes of an operand.
+func mayLie(c *ir.Call) bool {
+	return slices.ContainsFunc(c.Args, func(a ir.Operand) bool { return a.Donate }) ||
+		slices.ContainsFunc(c.Op.Alias.Rules(), func(r op.Rule) bool { return r.Kind == op.View })
 }
 
 func (l *lowering) findBytes(k, r int) (arg int, kind op.AliasKind, offset int) {

@@ -32,7 +32,7 @@ func (r *Runner) Moved(k int) (read, written int64) {
 		if t := r.steps[k].task; t != nil {
 			c = t.Call
 		}
-		switch n := step.refs[i].dynamic; {
+		switch n := r.exe.ref(k, i).dynamic; {
 		case n >= 0:
 			return &op.Arg{Data: r.dynamic[n].bytes()}
 		case i < in:

@@ -39,9 +39,9 @@ type packing struct {
 // there twice. Calls without a kernel are reported together.
 func (e *Executable) findPanels(ts *tasks) error {
 	ids := e.structure.program.NumIDs()
-	e.packing = &packing{operands: make([]*weights.Panel, e.numRefs), bytes: make([][]byte, e.numRefs), panels: make([][]*weights.Panel, ids), raw: make([]bool, ids)}
+	e.packing = &packing{operands: make([]*weights.Panel, len(e.structure.lowering.at)), bytes: make([][]byte, len(e.structure.lowering.at)), panels: make([][]*weights.Panel, ids), raw: make([]bool, ids)}
 	e.readRaw()
-	asked := make([]bool, e.numRefs)
+	asked := make([]bool, len(e.structure.lowering.at))
 	e.packing.asked = asked
 	bind := func(k int) error {
 		step := &e.steps[k]
@@ -54,7 +54,7 @@ func (e *Executable) findPanels(ts *tasks) error {
 		}
 		for i := range step.call.Args {
 			if _, ok := ts.list[k].Forms[i]; !ok {
-				e.reads(step.refs[i])
+				e.reads(*e.ref(k, i))
 			}
 		}
 		return nil
@@ -73,7 +73,7 @@ func (e *Executable) findPanels(ts *tasks) error {
 		for _, k := range e.bound() {
 			step := &e.steps[k]
 			for i := range step.call.Args {
-				if _, ok := ts.list[k].Forms[i]; ok && e.packing.raw[step.refs[i].weight] {
+				if _, ok := ts.list[k].Forms[i]; ok && e.packing.raw[e.ref(k, i).weight] {
 					settled = false
 					if err := bind(k); err != nil {
 						return fmt.Errorf("compile: %w", err)
@@ -86,7 +86,7 @@ func (e *Executable) findPanels(ts *tasks) error {
 		step := &e.steps[k]
 		for i := range step.call.Args {
 			if f, ok := ts.list[k].Forms[i]; ok {
-				e.packing.operands[step.first+i] = e.packing.add(e.weight(&step.refs[i]), step.refs[i], f)
+				e.packing.operands[step.first+i] = e.packing.add(e.weight(e.ref(k, i)), *e.ref(k, i), f)
 			}
 		}
 	}
@@ -110,10 +110,10 @@ func (e *Executable) readRaw() {
 		step := &e.steps[in.call]
 		switch in.kind {
 		case branch:
-			e.reads(step.refs[0])
+			e.reads(*e.ref(in.call, 0))
 		case enter:
 			for i := range step.call.Args {
-				e.reads(step.refs[i])
+				e.reads(*e.ref(in.call, i))
 			}
 			for _, c := range step.loop.carry {
 				e.reads(c.next)
@@ -125,7 +125,7 @@ func (e *Executable) readRaw() {
 		case run:
 			if step.dynamic {
 				for i := range step.call.Args {
-					e.reads(step.refs[i])
+					e.reads(*e.ref(in.call, i))
 				}
 			}
 		}
@@ -161,7 +161,7 @@ func (p *packing) agrees(e *Executable, k int, t *compute.Task) bool {
 		if x == nil {
 			continue
 		}
-		r := &step.refs[i]
+		r := e.ref(k, i)
 		if f, ok := t.Forms[i]; !ok || f.Name != x.Form || int(r.weight) != x.Weight.ID || r.offset != x.Offset || r.size != x.Size {
 			return false
 		}
@@ -206,7 +206,7 @@ func (e *Executable) collectUses() error {
 
 // mayPack reports whether operand i of call k may be read in a form.
 func (e *Executable) mayPack(k, i int) bool {
-	r, store := &e.steps[k].refs[i], e.structure.options.Store
+	r, store := e.ref(k, i), e.structure.options.Store
 	if store == nil || r.space != weightSpace || e.packing.raw[r.weight] {
 		return false
 	}

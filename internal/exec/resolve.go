@@ -14,23 +14,28 @@ import (
 func (e *Executable) resolve(l *lowering) {
 	e.collectDynamic(l)
 	e.collectLayouts(l)
-	e.steps = make([]step, len(l.calls))
-	n := 0
-	for k := range l.calls {
-		n += len(l.calls[k].Args) + len(l.calls[k].Results)
+	e.places = make([]ref, len(l.numbered))
+	for n, v := range l.numbered {
+		e.places[n] = l.ref(v)
 	}
-	refs := make([]ref, 0, n)
-	e.numRefs = n
+	if s := e.structure; s.steps != nil && l.hasSteps(s.steps) {
+		e.steps = s.steps
+	} else {
+		e.steps = l.makeSteps()
+		s.steps = e.steps
+	}
+	e.findTaken(l)
+}
+
+// makeSteps makes the steps of an executable.
+func (l *lowering) makeSteps() []step {
+	steps, at := make([]step, len(l.calls)), l.at
 	for k := range l.calls {
-		c, first := &l.calls[k], len(refs)
-		for _, a := range c.Args {
-			refs = append(refs, l.ref(a.Value))
-		}
-		for _, v := range c.Results {
-			refs = append(refs, l.ref(v))
-		}
-		s := &e.steps[k]
-		*s = step{call: c.Call, refs: refs[first:len(refs):len(refs)], first: first, writes: l.writesInput(k), dynamic: c.isDynamic(), rare: &none}
+		c := &l.calls[k]
+		n := len(c.Args) + len(c.Results)
+		s := &steps[k]
+		*s = step{call: c.Call, at: at[:n:n], first: len(l.at) - len(at), writes: l.writesInput(k), dynamic: c.isDynamic(), rare: &none}
+		at = at[n:]
 		if len(c.Regions) == 0 && len(c.freed) == 0 {
 			continue
 		}
@@ -43,7 +48,19 @@ func (e *Executable) resolve(l *lowering) {
 			}
 		}
 	}
-	e.findTaken(l)
+	return steps
+}
+
+// hasSteps reports whether the steps are those of the executable, too: most
+// programs have the same steps at all sizes.
+func (l *lowering) hasSteps(steps []step) bool {
+	for k := range steps {
+		c, s := &l.calls[k], &steps[k]
+		if len(c.Regions) > 0 || len(c.freed) > 0 || s.rare != &none || s.dynamic != c.isDynamic() || s.writes != l.writesInput(k) {
+			return false
+		}
+	}
+	return true
 }
 
 // collectLayouts keeps the layouts of values that have strides.
@@ -142,7 +159,7 @@ func (e *Executable) weight(r *ref) *ir.Value { return e.structure.weights[r.wei
 // panel, or the weight as it is. packing.mu is locked.
 func (e *Executable) constant(k, i int) ([]byte, error) {
 	step, store := &e.steps[k], e.structure.options.Store
-	r, n := &step.refs[i], step.first+i
+	r, n := e.ref(k, i), step.first+i
 	if r.space != weightSpace {
 		return nil, nil
 	}

@@ -77,7 +77,7 @@ func (e *Executable) NewRunner() (*Runner, error) {
 				return nil, err
 			}
 		case branch:
-			r.pointRaw(&to.cond, step.refs[0])
+			r.pointRaw(&to.cond, *r.exe.ref(in.call, 0))
 		case enter:
 			to.loop = r.newLoopState(step.loop)
 		case yieldResults:
@@ -94,15 +94,14 @@ func (e *Executable) NewRunner() (*Runner, error) {
 // bind points what call k runs to its bytes.
 func (r *Runner) bind(k int) error {
 	e, to := r.exe, &r.steps[k]
-	refs := e.steps[k].refs
 	if e.steps[k].dynamic {
 		c := e.dynamicCall(r.tasks, k)
 		to.call, c.Draws = c, &r.Draws
 		for i := range c.In {
-			r.pointRaw(&c.In[i].Data, refs[i])
+			r.pointRaw(&c.In[i].Data, *e.ref(k, i))
 		}
 		for i := range c.Out {
-			r.point(&c.Out[i].Data, refs[len(c.In)+i])
+			r.point(&c.Out[i].Data, e.ref(k, len(c.In)+i))
 		}
 		return nil
 	}
@@ -119,16 +118,16 @@ func (r *Runner) bind(k int) error {
 		t.Begun = &r.wrote // one whose Start fails has written nothing
 	}
 	for i := range c.In {
-		r.point(&c.In[i].Data, refs[i])
+		r.point(&c.In[i].Data, e.ref(k, i))
 	}
 	for i := range c.Out {
-		r.point(&c.Out[i].Data, refs[len(c.In)+i])
+		r.point(&c.Out[i].Data, e.ref(k, len(c.In)+i))
 	}
 	return nil
 }
 
 // point notes that bytes lie in the arena, an input or an output.
-func (r *Runner) point(data *[]byte, at ref) {
+func (r *Runner) point(data *[]byte, at *ref) {
 	p := pointed{data, at.offset, at.size, at.arg}
 	switch at.space {
 	case arenaSpace:
@@ -145,7 +144,7 @@ func (r *Runner) point(data *[]byte, at ref) {
 // pointRaw is point, and points to weights as they are too.
 func (r *Runner) pointRaw(data *[]byte, at ref) {
 	if at.space != weightSpace {
-		r.point(data, at)
+		r.point(data, &at)
 	} else if whole, ok := r.exe.weights.Bytes(r.exe.weight(&at)); ok {
 		*data = whole[at.offset : at.offset+at.size : at.offset+at.size]
 	}
@@ -210,7 +209,7 @@ func (r *Runner) run(pool *compute.Pool, done <-chan struct{}) error {
 				return r.partError(in.call, err)
 			}
 		case branch:
-			holds, err := r.one("the condition", r.exe.steps[in.call].refs[0], r.steps[in.call].cond)
+			holds, err := r.one("the condition", *r.exe.ref(in.call, 0), r.steps[in.call].cond)
 			if err != nil {
 				return r.partError(in.call, err)
 			}

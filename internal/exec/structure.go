@@ -36,6 +36,7 @@ type structure struct {
 	layout   check.Layout
 	known    solve.Known
 	code     []instr
+	steps    []step // of the executable that was made last
 
 	// Of the first executable.
 	firstCode []instr

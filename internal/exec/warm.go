@@ -29,12 +29,12 @@ func (s *Slot) Warm(e *Executable) error {
 func (r *Runner) readConstants() {
 	sum := byte(0)
 	for k := range r.steps {
-		t, step := r.steps[k].task, &r.exe.steps[k]
+		t := r.steps[k].task
 		if t == nil {
 			continue
 		}
 		for i := range t.Call.In {
-			if step.refs[i].space != weightSpace {
+			if r.exe.ref(k, i).space != weightSpace {
 				continue
 			}
 			for data, at := t.Call.In[i].Data, 0; at < len(data); at += pageBytes {

@@ -12,8 +12,8 @@ func (e *Executable) WritersOf(i, last int) (calls []*ir.Call) {
 		if !s.writes {
 			continue
 		}
-		for _, r := range s.refs[len(s.call.Args):] {
-			if r.space == inputSpace && int(r.arg) == i {
+		for n := range s.call.Results {
+			if r := e.ref(k, len(s.call.Args)+n); r.space == inputSpace && int(r.arg) == i {
 				calls = append(calls, s.call)
 				break
 			}

@@ -38,6 +38,7 @@ type checker struct {
 	sigs     *ir.Signatures
 	stepOf   []int  // per call, once it has run
 	partly   []bool // per call: some results are views, and others are computed
+	views    []bool // per call: the operator has results that may be views
 	starts   []int  // of partsOf and boxOf
 	parts    []part
 
@@ -53,7 +54,9 @@ func newChecker(p *ir.Program) *checker {
 	c := &checker{program: p, index: ir.NewIndex(p), values: make([]value, p.NumIDs())}
 	c.sigs, c.stepOf, c.partly = ir.NewSignatures(c.index), make([]int, len(c.index.Calls)), make([]bool, len(c.index.Calls))
 	c.listed = append(append(c.listed, p.Body.Params...), p.Weights...)
-	for _, call := range c.index.Calls {
+	c.views = make([]bool, len(c.index.Calls))
+	for k, call := range c.index.Calls {
+		c.views[k] = slices.ContainsFunc(call.Op.Alias.Rules(), func(r op.Rule) bool { return r.Kind == op.View })
 		for v := range call.Defs() {
 			c.listed = append(c.listed, v)
 		}
@@ -65,8 +68,8 @@ func newChecker(p *ir.Program) *checker {
 // set begins a proof for values of the given types.
 func (c *checker) set(types ir.Types, weights ir.Weights) {
 	known := ir.Known(weights)
-	c.types, c.possible = types, ir.PossibleFor(c.program, types, known)
 	c.sigs.Set(types, known)
+	c.types, c.possible = types, c.sigs.Possible(c.program, types)
 	c.ordered = c.ordered[:0]
 	for _, v := range c.listed {
 		*c.of(v) = value{Value: v, typ: types.Of(v)}
@@ -186,7 +189,7 @@ func (c *checker) entries() *Violation {
 		for _, n := range entry.Strides {
 			at.Strides = append(at.Strides, int(n))
 		}
-		if fault := c.place(x, at); fault != nil {
+		if fault := c.place(x, &at); fault != nil {
 			return fault
 		}
 	}
@@ -197,7 +200,7 @@ func (c *checker) entries() *Violation {
 }
 
 // place puts a value where the plan has it.
-func (c *checker) place(x *value, at Position) *Violation {
+func (c *checker) place(x *value, at *Position) *Violation {
 	if err := c.measure(x, at.Space); err != nil {
 		return &Violation{Rule: Document, Step: -1, Value: x.String(), err: err}
 	}

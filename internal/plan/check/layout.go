@@ -89,7 +89,7 @@ func (c *checker) laidOut() *Violation {
 		if at.Offset < 0 || at.Size < 0 || at.Size > plan.MaxBytes-at.Offset || at.Arg < 0 {
 			return c.fault(Document, c.of(v), fmt.Sprintf("%d bytes at offset %d, arg %d", at.Size, at.Offset, at.Arg), "0 or more")
 		}
-		if fault := c.place(c.of(v), *at); fault != nil {
+		if fault := c.place(c.of(v), at); fault != nil {
 			return fault
 		}
 	}

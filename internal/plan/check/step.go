@@ -154,7 +154,7 @@ func (c *checker) viewed(k int, call *ir.Call, r int) (lies bool, fault *Violati
 		return false, c.placeInWeight(x)
 	}
 	for i, a := range call.Args {
-		if a.Value == nil {
+		if a.Value == nil || !c.views[k] {
 			continue
 		}
 		kind, offset := sig.AliasOf(i, r)
