@@ -21,12 +21,11 @@ import (
 // that were folded more than once, take all steps.
 type changes struct {
 	possible bool
-	readers  [][]int  // by ID: the steps that read the value, in ascending order
-	always   []int    // steps that enter the value of an input
-	pending  []uint64 // a bit for each step that is to be taken
-	isNew    []bool   // by ID: the type or the bytes are other ones than for the sizes before
-	list     []int    // the IDs for which isNew is true
-	params   []op.Type
+	readers  [][]int   // by ID: the steps that read the value, in ascending order
+	always   []int     // steps that enter the value of an input
+	pending  []uint64  // a bit for each step that is to be taken
+	isNew    []bool    // by ID: the type or the bytes are other ones than for the sizes before
+	list     []int     // the IDs for which isNew is true
 	results  []op.Type // of the step that is taken, before it
 	stamps   []int     // of the constants that it makes
 
