@@ -218,6 +218,23 @@ func TestStacksThatChange(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	x := drawn(t, 9, 1, 1, 4)
+	for after := range callsOf(t, b.st, tenure.Inputs{"x": x}) - 1 {
+		before := b.st.Len()
+		switch err := endings["a panic"](b.st, tenure.Inputs{"x": x}, after); {
+		case !errors.Is(err, errEnded) && !errors.Is(err, tenure.ErrPartlyWritten):
+			t.Fatalf("behind call %d: got error %v, want the cause", after, err)
+		case b.st.Len() != before:
+			t.Fatalf("behind call %d: got %d rows, want %d", after, b.st.Len(), before)
+		}
+		if err := b.run(t, tenure.Inputs{"x": x}); errors.Is(err, tenure.ErrPartlyWritten) {
+			if err := b.st.Set(map[string]*tensor.Tensor{"past": b.past["past"].(*tensor.Tensor)}); err != nil {
+				t.Fatal(err)
+			}
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // TestWindowIsOneBuffer runs a stream with a large window: a run takes no

@@ -64,7 +64,7 @@ func (k *kept) spoiled(exe *exec.Executable, last int) bool {
 	}
 	appends := appendsOf(exe.Program.Body.Results[k.output], nil)
 	for _, c := range exe.WritersOf(k.input, exe.LastCall()) {
-		if !c.Op.Branch && !slices.Contains(appends, c) {
+		if !c.Op.Branch && (!slices.Contains(appends, c) || !exe.InPlace(c)) {
 			return true
 		}
 	}

@@ -22,6 +22,18 @@ func (e *Executable) WritersOf(i, last int) (calls []*ir.Call) {
 	return calls
 }
 
+// InPlace reports whether the first result of a call of the program lies in the
+// bytes of its first operand.
+func (e *Executable) InPlace(c *ir.Call) bool {
+	for k := range e.steps {
+		if e.steps[k].call == c {
+			in, out := e.ref(k, 0), e.ref(k, len(c.Args))
+			return in.space == out.space && in.arg == out.arg && in.offset == out.offset
+		}
+	}
+	return false
+}
+
 // LastCall returns the number of the program's last call, in preorder.
 func (e *Executable) LastCall() int { return len(e.steps) - 1 }
 
