@@ -3,6 +3,7 @@ package tenure_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -454,6 +455,35 @@ func TestPoolOfOneLength(t *testing.T) {
 		_, err := pool.Run(context.Background(), []*tenure.StateSequence{a, b}, inputs(2, 1, 8))
 		if want := "got 8 rows of sequence 0 and 7 of sequence 1"; !errors.Is(err, tenure.ErrShape) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got error %v, want ErrShape and %q", name, err, want)
+		}
+	}
+}
+
+// TestPoolNeedsNoRoom runs sequences of different lengths of a model that
+// appends to its cache where that has no room, as GroupQueryAttention does: a
+// pool has room, and its length is not read.
+func TestPoolNeedsNoRoom(t *testing.T) {
+	memorytest.Check(t)
+	grown := scattering
+	for _, part := range []string{"k", "v"} {
+		rows := map[string]string{"k": "x", "v": "v"}[part]
+		grown = strings.Replace(grown, "%present_"+part+" = tensor_scatter(%past_"+part, fmt.Sprintf(`%%room_%[1]s = shape(%%past_%[1]s) {start = 2, end = 3}
+			%%from_%[1]s = constant() {dtype = i64, dims = [1], ints = [0]}
+			%%axis_%[1]s = constant() {dtype = i64, dims = [1], ints = [2]}
+			%%more_%[1]s = slice(%%%[2]s, %%from_%[1]s, %%room_%[1]s, %%axis_%[1]s)
+			%%all_%[1]s = concat(%%past_%[1]s, %%more_%[1]s) {axis = 2}
+			%%present_%[1]s = tensor_scatter(%%all_%[1]s`, part, rows), 1)
+	}
+	m := modelOf(t, grown, tenure.WithStatePool())
+	if slices.ContainsFunc(m.Inputs(), func(i tenure.Info) bool { return i.Name == "states.sizes" }) {
+		t.Errorf("got inputs %v, want no length of the past as a size", m.Inputs())
+	}
+	pool := poolOf(t, modeltest.Session(t, m), 20, 4)
+	single := modeltest.Session(t, modelOf(t, attending, tenure.WithStates()))
+	texts := []pooledText{{textOf(t, pool), statesOf(t, single, 20)}, {textOf(t, pool), statesOf(t, single, 20)}}
+	for i, list := range [][]pooledText{texts[:1], texts, texts[1:], texts} {
+		if !runTexts(t, pool, list, scattering, uint64(i), 2+i) {
+			t.Fatal("got no room, want some")
 		}
 	}
 }

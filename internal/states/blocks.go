@@ -96,9 +96,6 @@ func (b *blocks) rewrite() error {
 			if err := b.attendWritten(c); err != nil {
 				return err
 			}
-		case c.Op.Name == "shape" && b.isState(c.Args[0].Value):
-			c.Args[0].Value = b.standIn(c)
-			b.calls = append(b.calls, c)
 		default:
 			b.calls = append(b.calls, c)
 		}
@@ -108,8 +105,16 @@ func (b *blocks) rewrite() error {
 		b.pools[params[s.Input]] = i
 	}
 	b.sayRows(b.group)
-	b.program.Body.Calls = slices.Concat(b.first, b.calls)
+	b.program.Body.Calls = b.calls
 	b.dropDead()
+	b.calls = nil
+	for _, c := range b.program.Body.Calls { // of sizes those alone that are read
+		if b.node = c.Node; c.Op.Name == "shape" && b.isState(c.Args[0].Value) {
+			c.Args[0].Value = b.standIn(c)
+		}
+		b.calls = append(b.calls, c)
+	}
+	b.program.Body.Calls = slices.Concat(b.first, b.calls)
 	if b.err != nil {
 		return b.err
 	}
@@ -287,6 +292,7 @@ func (b *blocks) dropDead() {
 	for _, v := range b.program.Body.Results {
 		visit(v)
 	}
+	visit(b.added)
 	b.program.Body.Calls = slices.DeleteFunc(b.program.Body.Calls, func(c *ir.Call) bool { return !live[c] })
 }
 
