@@ -14,6 +14,8 @@ type slicesShifted struct {
 	length, kept, skipped, added int
 }
 
+var _ = registerApart(leading(beforeAxis, 0, 1), "shift")
+
 func bindShift(*op.Call) (Kernel, error) { return &slicesShifted{}, nil }
 
 func (k *slicesShifted) Refill(t *Task) error {

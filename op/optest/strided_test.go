@@ -368,12 +368,12 @@ func (l *laid) checkAll(pool *compute.Pool) (allocates float64, err error) {
 	}
 	var failed error
 	n := testing.AllocsPerRun(2, func() { failed = errors.Join(failed, shared(task)) })
-	// Others in this process allocate, too, and the race detector empties the
-	// pools that kernels take scratch from.
-	for tries := 0; n > 0 && tries < 300; tries++ {
+	// Others in this process allocate, too. The race detector empties the pools
+	// that kernels take scratch from.
+	for tries := 0; n > 0 && tries < 300 && !raceDetector; tries++ {
 		n = testing.AllocsPerRun(1, func() { failed = errors.Join(failed, shared(task)) })
 	}
-	if failed != nil || n > 0 {
+	if failed != nil || n > 0 && !raceDetector {
 		return 0, fmt.Errorf("got %v allocations per run and the error %v, want none", n, failed)
 	}
 	c = l.call()

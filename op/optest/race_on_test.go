@@ -1,0 +1,5 @@
+//go:build race
+
+package optest_test
+
+const raceDetector = true
