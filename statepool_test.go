@@ -394,6 +394,8 @@ func TestPoolRefusals(t *testing.T) {
 		"rows read":   {strings.Replace(attending, "return %y,", "%z = neg(%present_k) return %z,", 1), "neg"},
 		"past read":   {strings.Replace(attending, "return %y,", "%z = neg(%past_k) return %z,", 1), "neg"},
 		"no lengths":  {strings.Replace(scattering, "_, _, _, %keys)", "_)", 1), "number of keys"},
+		"16 bits":     {strings.ReplaceAll(attending, "f32", "f16"), "got queries f16[batch,2,tokens,4], want f32 or f64"},
+		"16 bits too": {strings.ReplaceAll(scattering, "f32", "bf16"), "got queries bf16[batch,2,tokens,4], want f32 or f64"},
 		"open heads":  {strings.ReplaceAll(attending, "[batch,2,", "[batch,heads,"), "heads"},
 		"two lengths": {strings.Replace(attending, "%past_v: f32[batch,2,past,4]", "%past_v: f32[batch,2,other,4]", 1), "past_v"},
 	} {

@@ -2,6 +2,7 @@ package acceptance_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/tenure-go/tenure"
@@ -56,5 +57,70 @@ func TestGroupQueryStates(t *testing.T) {
 	}
 	if st.Len() != mostTokens {
 		t.Errorf("got %d rows, want %d", st.Len(), mostTokens)
+	}
+}
+
+// TestGroupQueryPool runs sequences of different lengths together, with the
+// keys and values of a GroupQueryAttention in blocks: its own reads of the
+// past's size, which make room in a cache that is full, ask for no common
+// length.
+func TestGroupQueryPool(t *testing.T) {
+	memorytest.Check(t)
+	file := groupQueryFile(false, true)
+	states := []tenure.StatePair{{Input: "past_keys", Output: "keys"}, {Input: "past_values", Output: "values"}}
+	s := modeltest.Session(t, modeltest.LoadBytes(t, file, tenure.WithStatePool(states...)))
+	single := modeltest.Session(t, modeltest.LoadBytes(t, file, tenure.WithStates(states...)))
+	pool, err := s.NewStatePool(12, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	var list []*tenure.StateSequence
+	var alone []*tenure.States
+	plans := int64(0)
+	for place := range 6 {
+		if len(list) < 2 { // sequence 1 begins one token later
+			q, err := pool.NewSequence()
+			if err != nil {
+				t.Fatal(err)
+			}
+			st, err := single.NewStates(mostTokens)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer st.Close()
+			list, alone = append(list, q), append(alone, st)
+		}
+		var rows, want []float32
+		var last []int32
+		for i, st := range alone {
+			row, at := tokenRow(i, place), int32(st.Len())
+			rows, last = append(rows, row...), append(last, at)
+			out, err := st.Run(context.Background(), tenure.Inputs{"x": modeltest.Of(t, row, 1, 1, tokenWidth), "last": modeltest.Of(t, []int32{at}, 1), "total": modeltest.Of(t, []int32{at + 1})})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, modeltest.Values(t, out["y"])...)
+			if err := out.Release(); err != nil {
+				t.Error(err)
+			}
+		}
+		total := modeltest.Of(t, []int32{slices.Max(last) + 1})
+		out, err := pool.Run(context.Background(), list, tenure.Inputs{"x": modeltest.Of(t, rows, len(list), 1, tokenWidth), "last": modeltest.Of(t, last, len(list)), "total": total})
+		if err != nil {
+			t.Fatalf("token %d: %v", place, err)
+		}
+		if why := modeltest.Differs(out["y"], modeltest.Of(t, want, len(list), 1, len(want)/len(list)), modeltest.Tolerance{ATol: 1e-6, RTol: 1e-5}); why != "" {
+			t.Errorf("token %d: %s", place, why)
+		}
+		if err := out.Release(); err != nil {
+			t.Error(err)
+		}
+		if place == 1 {
+			plans = s.Stats().Compiled
+		}
+	}
+	if got := s.Stats().Compiled; got != plans || list[0].Len() != 6 || list[1].Len() != 5 {
+		t.Errorf("got %d plans, %d and %d rows, want %d, 6 and 5", got, list[0].Len(), list[1].Len(), plans)
 	}
 }

@@ -84,11 +84,15 @@ func (b *blocks) rewrite() error {
 			return err
 		}
 	}
+	b.writeAlone()
 	for _, c := range b.program.Body.Calls {
 		b.node = c.Node
 		list, ours := b.at[c]
 		switch {
 		case ours && c.Op.Name == "attention":
+			if err := b.wantWide(c); err != nil {
+				return err
+			}
 			b.attend(c, list)
 		case ours:
 			b.write(c, list[0])
@@ -173,6 +177,14 @@ func (b *blocks) put(i int, rows, at *ir.Value) *ir.Value {
 	return pool
 }
 
+// wantWide refuses attention of other types than block_attention computes.
+func (b *blocks) wantWide(c *ir.Call) error {
+	if q := c.Args[0].Value.Type; q.DType != dtype.F32 && q.DType != dtype.F64 {
+		return fmt.Errorf("%s: got queries %s, want f32 or f64 where keys are in a pool", c.Where(), q)
+	}
+	return nil
+}
+
 // attend makes a call of attention with past keys and values one over pools.
 func (b *blocks) attend(c *ir.Call, list []int) {
 	packed := c.Args[0].Value.Type.Shape.Rank() == 3
@@ -205,6 +217,9 @@ func (b *blocks) attend(c *ir.Call, list []int) {
 // attendWritten makes a call of attention over written keys and values one over
 // pools.
 func (b *blocks) attendWritten(c *ir.Call) error {
+	if err := b.wantWide(c); err != nil {
+		return err
+	}
 	if len(c.Args) < 7 || c.Args[6].Value == nil {
 		return fmt.Errorf("%s: got no number of keys per sample, want one: a pool has no others", c.Where())
 	}
@@ -236,6 +251,17 @@ func ofBlocks(attrs op.Attrs) (list op.Attrs) {
 // write makes a call of tensor_scatter write into the pool.
 func (b *blocks) write(c *ir.Call, i int) {
 	b.put(i, c.Args[1].Value, c.Args[2].Value)
+}
+
+// writeAlone makes calls of tensor_scatter write into states themselves, and
+// drops what made room in them, such as the sizes of the past that it reads.
+func (b *blocks) writeAlone() {
+	for c, list := range b.at {
+		if c.Op.Name == "tensor_scatter" {
+			c.Args[0].Value = b.program.Body.Params[b.states[list[0]].Input]
+		}
+	}
+	b.dropDead()
 }
 
 // even notes that a call reads what is one for all sequences of a run.
