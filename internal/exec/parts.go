@@ -531,9 +531,12 @@ func (j *joiner) takesStrides(k int, v *ir.Value) bool {
 	if j.isPlacedView(k) {
 		return true
 	}
-	for r := range c.Results {
-		if _, kind, _ := j.bytesFor(k, r); kind == op.View {
+	for r, v := range c.Results {
+		switch arg, kind, _ := j.bytesFor(k, r); {
+		case kind == op.View:
 			return false // it shares bytes, and is no view of them any more
+		case (kind == op.Permute || kind == op.Narrow) && j.of(v).overlaps(j.of(c.Args[arg].Value).place):
+			return false // the kernel takes the bytes in their order
 		}
 	}
 	j.ins, j.outs = j.ins[:0], j.outs[:0]

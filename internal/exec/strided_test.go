@@ -168,6 +168,16 @@ func TestBoxesInPlace(t *testing.T) {
   %d: f32[3,2,128] = reshape(%z, @ints_3_2_128)
   return %d
 }`, 6 << 10, 2, 1, nil},
+		{"squares that are transposed in place, and parts of another result", `func @f(%x: f32[2,256,256], %y: f32[2,256,256]) -> (f32[2,512,256], f32[2,512,256]) {
+  %a = neg(%x)
+  %b: f32[2,256,256] = transpose(donate %a) {perm = [0, 2, 1]}
+  %c = neg(%y)
+  %d = concat(%b, %c) {axis = 1}
+  %e = relu(%x)
+  %f = relu(%y)
+  %g = concat(%e, %f) {axis = 1}
+  return %d, %g
+}`, 512 << 10, 3, 0, []string{"transpose needs it in one piece"}},
 		{"a running sum of a part", `func @f(%x: f32[4,256]) -> (f32[4,256]) {
   weight @i64_0: i64[1]
   %h, %t = split(%x) {axis = 1, num_outputs = 2}
