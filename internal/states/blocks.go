@@ -84,7 +84,6 @@ func (b *blocks) rewrite() error {
 			return err
 		}
 	}
-	b.writeAlone()
 	for _, c := range b.program.Body.Calls {
 		b.node = c.Node
 		list, ours := b.at[c]
@@ -251,17 +250,6 @@ func ofBlocks(attrs op.Attrs) (list op.Attrs) {
 // write makes a call of tensor_scatter write into the pool.
 func (b *blocks) write(c *ir.Call, i int) {
 	b.put(i, c.Args[1].Value, c.Args[2].Value)
-}
-
-// writeAlone makes calls of tensor_scatter write into states themselves, and
-// drops what made room in them, such as the sizes of the past that it reads.
-func (b *blocks) writeAlone() {
-	for c, list := range b.at {
-		if c.Op.Name == "tensor_scatter" {
-			c.Args[0].Value = b.program.Body.Params[b.states[list[0]].Input]
-		}
-	}
-	b.dropDead()
 }
 
 // even notes that a call reads what is one for all sequences of a run.
