@@ -59,7 +59,7 @@ type StatePool struct {
 type StatePoolOption func(*statePoolOptions)
 
 type statePoolOptions struct {
-	longest int // rows of a sequence; 0 for those of all blocks
+	longest int // rows of a sequence; -1 for those of all blocks
 }
 
 // WithLongestSequence limits each sequence of a pool to so many rows, rounded
