@@ -390,7 +390,7 @@ func TestPoolRefusals(t *testing.T) {
 	memorytest.Check(t)
 	for name, c := range map[string]struct{ text, want string }{
 		"concat":      {joining, "state %past_k: %present_k = concat(%past_k, %x) {axis = 2} joins its rows"},
-		"recurrent":   {`func @f(%x: f32[1,4], %h0: f32[1,4]) { %hn = add(%h0, %x) return %x, %hn }`, "state %h0"},
+		"recurrent":   {`func @f(%x: f32[1,4], %h0: f32[1,4]) { %hn = add(%h0, %x) return %x, %hn }`, "(the output has the type of the state)"},
 		"rows read":   {strings.Replace(attending, "return %y,", "%z = neg(%present_k) return %z,", 1), "neg"},
 		"past read":   {strings.Replace(attending, "return %y,", "%z = neg(%past_k) return %z,", 1), "neg"},
 		"no lengths":  {strings.Replace(scattering, "_, _, _, %keys)", "_)", 1), "number of keys"},

@@ -192,6 +192,7 @@ func (d *randomProgram) countBoxes(t *rapid.T, seen map[string]int) {
 			seen["bytes copied"] += int(x.Bytes)
 			if !slices.ContainsFunc(hasToBeCopied, func(reason string) bool { return strings.Contains(x.Reason, reason) }) {
 				seen["bytes copied that need not be"] += int(x.Bytes)
+				seen["bytes copied, "+x.Reason] += int(x.Bytes)
 			}
 		}
 	}

@@ -28,7 +28,14 @@ func RewriteBlocks(p *ir.Program, pairs []Pair, known func(*ir.Value) ([]byte, b
 			return nil, fmt.Errorf("state %s: it is several caches in one, want one of keys or values", p.Body.Params[s.Input])
 		}
 		if s.Kind != Appended && s.Kind != Written {
-			return nil, fmt.Errorf("state %s: its kind is no pool of blocks, want rows that are appended or written for attention (%s)", p.Body.Params[s.Input], s.Why)
+			why := s.Why
+			switch s.Kind {
+			case Same:
+				why = "the output has the type of the state"
+			case Held:
+				why = "a branch computes it or leaves it as it is"
+			}
+			return nil, fmt.Errorf("state %s: its kind is no pool of blocks, want rows that are appended or written for attention (%s)", p.Body.Params[s.Input], why)
 		}
 	}
 	if r.branch != nil {
