@@ -50,7 +50,7 @@ func parse(args []string) (o options, err error) {
 	}
 	models := flags.String("models", strings.Join(known, ","), "decoders, by commas")
 	counts := flags.String("threads", "1", "numbers of threads, by commas")
-	pasts := flags.String("past", "16,64,256,1024,2032", "cached tokens before the first one that is timed, by commas, of the decoder of six layers")
+	pasts := flags.String("past", "16,64,256,1024,2031", "cached tokens before the first one that is timed, by commas, of the decoder of six layers")
 	flags.IntVar(&o.tokens, "tokens", 0, "tokens per text; 50, or 16 of the decoder of six layers, when 0")
 	o.output.Flags(flags)
 	o.Options.Flags(flags)
