@@ -41,7 +41,7 @@ type StatePool struct {
 	rows      int // of a block
 	columns   int // of a table: blocks that a sequence may have
 	kept      []*kept
-	group     stateGroup     // n is not used: sequences have lengths
+	group     stateGroup     // its places; the lengths are those of the sequences
 	lengths   *tensor.Tensor // [batch], as of the last run
 	table     *tensor.Tensor // [batch,columns]
 	operands  []tensor.Operand
