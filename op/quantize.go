@@ -37,8 +37,8 @@ var quantizeOps = []*Def{
 	},
 	{
 		Name: "qlinear_matmul", ONNX: "QLinearMatMul",
-		Doc:     "computes the quantised matrix product of quantised a and b; operands a, b and the result's parameters, each with its scale and zero",
-		MinArgs: 8, MaxArgs: 8, Infer: inferQLinearMatMul, Alias: Fresh(),
+		Doc:     "computes the quantised matrix product of quantised a and b; operands a, b and the result's parameters, each with its scale and zero, and a bias in i32 per column",
+		MinArgs: 8, MaxArgs: 9, Infer: inferQLinearMatMul, Alias: Fresh(),
 	},
 	{
 		Name: "conv_integer", ONNX: "ConvInteger", Doc: "convolves x - x_zero with w - w_zero in i32; operands x, w, x_zero, w_zero",
@@ -264,10 +264,13 @@ func inferQLinearMatMul(s *Sig) error {
 	if err := s.wantQLinear(); err != nil {
 		return err
 	}
+	if err := s.want(8, setOf(dtype.I32)); err != nil {
+		return err
+	}
 	if err := s.giveProduct(s.Args[7].DType, 0, 3, false); err != nil {
 		return err
 	}
-	for _, p := range [][3]int{{1, 0, 2}, {2, 0, 2}, {4, 3, 1}, {5, 3, 1}} {
+	for _, p := range [][3]int{{1, 0, 2}, {2, 0, 2}, {4, 3, 1}, {5, 3, 1}, {8, 3, 1}} {
 		if err := s.wantPerRow(p[0], p[1], p[2]); err != nil {
 			return err
 		}

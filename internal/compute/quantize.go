@@ -161,6 +161,9 @@ func (q *quantArgs) requant(c *op.Call, r *quantised.Requant) *quantised.Requant
 		return nil
 	}
 	*r = quantised.Requant{A: numbers(c, q.scaleA), B: numbers(c, q.scaleB), Y: numbers(c, q.scaleY), Zero: numbers(c, q.zeroY)}
+	if has(c, q.bias) {
+		r.Bias = in[int32](c, q.bias)
+	}
 	return r
 }
 

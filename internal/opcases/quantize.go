@@ -28,6 +28,8 @@ func quantizeCases() map[string][]optest.Case {
 		"qlinear_matmul": {
 			{Args: args{num(u8, 3, 4), num(f32, 3), num(u8, 3), num(i8, 4, 5), k(0.1), optest.Of([]int8{1}), k(0.5), optest.Of([]uint8{9})}},
 			{Args: args{num(i8, 70, 64), k(0.1), optest.Of([]int8{0}), num(u8, 2, 64, 50), k(0.1), optest.Of([]uint8{4}), k(0.5), optest.Of([]int8{9})}},
+			{Args: args{num(u8, 70, 64), k(0.1), optest.Of([]uint8{3}), num(i8, 64, 50), positive(f32, 50), num(i8, 50), k(0.5), optest.Of([]int8{9}), num(i32, 50)}},
+			{Args: args{num(i8, 3, 7), k(0.1), optest.Of([]int8{3}), num(i8, 7, 20), k(0.1), optest.Of([]int8{0}), k(0.5), optest.Of([]int8{9}), num(i32, 1)}},
 		},
 		"conv_integer": {{Args: args{num(u8, 2, 3, 9), num(i8, 4, 3, 2)}}, {Args: args{conv[0], conv[3], conv[2], conv[5]}, Attrs: grouped}, {Args: args{num(u8, 1, 8, 30, 30), num(u8, 8, 8, 3, 3)}}},
 		"qlinear_conv": {{Args: conv, Attrs: grouped}, {Args: conv[:8], Attrs: grouped}, {Args: append(args{num(u8, 2, 4, 6, 5)}, conv[1:]...), Attrs: grouped}},

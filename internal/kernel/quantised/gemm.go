@@ -117,6 +117,7 @@ func plainTile[A, B Byte](g *IntGemm, t int, dst []byte, a []A, b []B, zeroA, ze
 			copy(kernel.View[int32](dst)[row*g.N:], sums)
 			continue
 		}
+		r.addBias(sums, 0)
 		for j, sum := range sums {
 			dst[row*g.N+j] = byte(int32(r.apply(sum, m, j)))
 		}

@@ -136,6 +136,7 @@ func (g *IntGemm) panelTile(t int, dst, a, b []byte, zeroA, zeroB Numbers, r *Re
 				w.from[j] = -za * total
 			}
 		}
+		r.addBias(w.from[:p.cols], col)
 		if r == nil && uniform {
 			bytePanel(g.v, rows, g.depth, left, lda, panel, kernel.View[int32](dst)[p.at:], g.N, p.cols, w.from, 0)
 			continue

@@ -237,10 +237,23 @@ type Byte interface{ int8 | uint8 }
 
 // Requant is the operation after a product of integers: the sum times the two
 // scales over the scale of the result, moved by Zero and saturated. A scale of
-// one element is that of all.
+// one element is that of all. Bias, which may be nil, is added to the sums of a
+// product before: one for all, or one per column. A convolution has its bias
+// beside.
 type Requant struct {
 	A, B, Y Numbers
 	Zero    Numbers
+	Bias    []int32
+}
+
+// addBias adds the bias of columns from col on to the addends of their sums.
+func (r *Requant) addBias(from []int32, col int) {
+	if r == nil || r.Bias == nil {
+		return
+	}
+	for j := range from {
+		from[j] += r.Bias[min(col+j, len(r.Bias)-1)]
+	}
 }
 
 func one(n Numbers, i int) float64 {

@@ -180,6 +180,20 @@ func intGemmCase[A, B quantised.Byte](t *testing.T, v *kernel.Variant, g quantis
 		scaleA[i] = float32(i + 1)
 	}
 	requant := quantised.Requant{A: numbersOf(dtype.F32, scaleA), B: numbersOf(dtype.F32, scaleB), Y: numbersOf(dtype.F32, y), Zero: numbersOf(byteType[B](), zero)}
+	bias := make([]int, n)
+	if set != oneZero { // one bias for all columns, one each, or none
+		requant.Bias = make([]int32, n)
+		for j := range bias {
+			bias[j] = 9000*j - 31
+			requant.Bias[j] = int32(bias[j])
+		}
+	}
+	if set == noZeros && n > 0 {
+		requant.Bias = requant.Bias[:1]
+		for j := range bias {
+			bias[j] = bias[0]
+		}
+	}
 	var zerosA, zerosB quantised.Numbers
 	if set != noZeros {
 		zerosA, zerosB = numbersOf(byteType[A](), pza), numbersOf(byteType[B](), pzb)
@@ -195,7 +209,7 @@ func intGemmCase[A, B quantised.Byte](t *testing.T, v *kernel.Variant, g quantis
 			t.Fatalf("%+v, zeros %d: element %d: got %d, want %d", g, set, i, sums[i], w)
 		}
 		k := scaleA[i/n] * 0.5 / 300
-		if q := ref.Quantize(float32(w)*k, 1, 7, least, most); float64(narrow[i]) != q {
+		if q := ref.Quantize(float32(w+bias[i%n])*k, 1, 7, least, most); float64(narrow[i]) != q {
 			t.Fatalf("%+v, zeros %d: element %d: got %v requantised, want %v", g, set, i, narrow[i], q)
 		}
 	}

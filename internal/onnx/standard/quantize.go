@@ -11,9 +11,16 @@ var quantizeTable = map[string]lift.Operator{
 	"DequantizeLinear":      lift.Lifted(10, liftQuantize),
 	"DynamicQuantizeLinear": lift.Since(11),
 	"MatMulInteger":         lift.Since(10),
-	"QLinearMatMul":         lift.Since(10),
+	"QLinearMatMul":         lift.Lifted(10, liftQLinearMatMul),
 	"ConvInteger":           lift.Since(10),
 	"QLinearConv":           lift.Since(10),
+}
+
+// liftQLinearMatMul refuses a bias, which the operator has and ONNX lacks.
+func liftQLinearMatMul(n *lift.Node) {
+	if n.Operands(8, 8) {
+		lift.Plain(n)
+	}
 }
 
 // liftQuantize drops attributes that say what holds anyway: an element type of
