@@ -215,6 +215,47 @@ func TestGrowthIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantNear(t, runStates(t, st, x), want, 0)
+	rows := drawn(t, 2, 1, 2, 5, 4)
+	if err := st.Set(map[string]*tensor.Tensor{"past_k": rows, "past_v": rows}); !errors.Is(err, tenure.ErrShape) || !strings.Contains(err.Error(), "growing from 4 to 8 rows") || st.Len() != 3 || st.Cap() != 4 {
+		t.Fatalf("set: got %d rows of %d, error %v, want 3 of 4 and ErrShape", st.Len(), st.Cap(), err)
+	}
+}
+
+// TestSetGrows makes room for rows that are set: states of another length keep
+// theirs.
+func TestSetGrows(t *testing.T) {
+	memorytest.Check(t)
+	m := modelOf(t, `func @f(%x: f32[1,n,4], %z: f32[1,m,4], %past_a: f32[1,a,4], %past_b: f32[1,b,4]) {
+		%present_a = concat(%past_a, %x) {axis = 1}
+		%present_b = concat(%past_b, %z) {axis = 1}
+		%axis = constant() {dtype = i64, dims = [1], ints = [1]}
+		%i = reduce_sum(%present_a, %axis)
+		%j = reduce_max(%present_b, %axis)
+		%y = add(%i, %j)
+		return %y, %present_a, %present_b }`, tenure.WithStates())
+	st := statesOf(t, modeltest.Session(t, m), 2, tenure.WithGrowth(5))
+	run := func(x, z *tensor.Tensor) []float32 {
+		t.Helper()
+		out, err := st.Run(context.Background(), tenure.Inputs{"x": x, "z": z})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer out.Release()
+		return modeltest.Values(t, out["y"])
+	}
+	b := modeltest.Of(t, []float32{9, 9, 9, 9, 8, 8, 8, 8}, 1, 2, 4)
+	run(modeltest.Of(t, make([]float32, 4), 1, 1, 4), b)
+	ones := modeltest.Of(t, []float32{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, 1, 4, 4)
+	if err := st.Set(map[string]*tensor.Tensor{"past_a": ones}); err != nil || st.Len() != 4 || st.Cap() != 4 {
+		t.Fatalf("got %d rows of %d, error %v, want 4 of 4", st.Len(), st.Cap(), err)
+	}
+	none := modeltest.Of(t, []float32{}, 1, 0, 4)
+	wantNear(t, run(none, none), []float32{13, 13, 13, 13}, 0)
+	six := drawn(t, 3, 1, 6, 4)
+	if err := st.Set(map[string]*tensor.Tensor{"past_a": six}); !errors.Is(err, tenure.ErrLimit) || st.Cap() != 4 {
+		t.Errorf("more rows than states may grow to: got room for %d, error %v, want 4 and ErrLimit", st.Cap(), err)
+	}
+	wantNear(t, run(none, none), []float32{13, 13, 13, 13}, 0)
 }
 
 // TestIncompleteStates refuses files without all states, and sizes of no state.

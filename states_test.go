@@ -373,6 +373,14 @@ func TestTruncateForkSave(t *testing.T) {
 		if err := small.Load(file); !errors.Is(err, tenure.ErrLimit) || small.Len() != 0 {
 			t.Errorf("load into less room: got %d rows, error %v, want ErrLimit", small.Len(), err)
 		}
+		growing := statesOf(t, s, 2, tenure.WithGrowth(16))
+		if err := growing.Load(file); err != nil || growing.Len() != 3 || growing.Cap() != 4 {
+			t.Fatalf("load into states that grow: got %d rows of %d, %v, want 3 of 4", growing.Len(), growing.Cap(), err)
+		}
+		wantNear(t, runStates(t, growing, next), want, 1e-5)
+		if err := statesOf(t, s, 1, tenure.WithGrowth(2)).Load(file); !errors.Is(err, tenure.ErrLimit) || !strings.Contains(err.Error(), "got 3 rows, want at most 2") {
+			t.Errorf("load of more rows than states may grow to: got error %v, want ErrLimit with the figures", err)
+		}
 		if err := st.Reset(); err != nil || st.Len() != 0 {
 			t.Errorf("reset: got %d rows, %v, want none", st.Len(), err)
 		}

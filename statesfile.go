@@ -112,7 +112,8 @@ func (st *States) Load(path string) (err error) {
 // the rows of a buffer, or the whole of another state. The tensors stay the
 // caller's. Of buffers of one length all are set at once, with as many rows;
 // states that are not named stay as they are. More rows than there is room for
-// are [ErrLimit]. After an error nothing has changed.
+// are [ErrLimit]; with [WithGrowth] the capacity grows for them. After an error
+// no state has other contents.
 func (st *States) Set(values map[string]*tensor.Tensor) error {
 	if err := st.begin("set"); err != nil {
 		return err
@@ -123,6 +124,9 @@ func (st *States) Set(values map[string]*tensor.Tensor) error {
 
 func (st *States) set(values map[string]*tensor.Tensor) error {
 	lengths, err := st.lengthsOf(values)
+	if err == nil {
+		err = st.growFor(slices.Max(append(lengths, 0)))
+	}
 	if err != nil {
 		return err
 	}
@@ -150,6 +154,18 @@ func (st *States) set(values map[string]*tensor.Tensor) error {
 		}
 	}
 	return err
+}
+
+// growFor makes room for rows that are to be set, of which there are at most as
+// many as states may grow to.
+func (st *States) growFor(rows int) error {
+	if rows <= st.capacity {
+		return nil
+	}
+	if err := st.grow(st.doubled(rows), nil); err != nil {
+		return fmt.Errorf("set: %w", err)
+	}
+	return nil
 }
 
 // stateOf returns the tensor of a state with the contents of t.
@@ -208,8 +224,8 @@ func (st *States) fits(k *kept, t *tensor.Tensor) error {
 	}
 	sizes := slices.Clone(t.Shape().Sizes())
 	if k.buffer() && len(sizes) == k.shape.Rank() {
-		if n := sizes[k.Axis]; n > st.capacity {
-			return fmt.Errorf("got %d rows, want at most %d, the capacity: %w", n, st.capacity, ErrLimit)
+		if n, most := sizes[k.Axis], max(st.capacity, st.opts.most); n > most {
+			return fmt.Errorf("got %d rows, want at most %d, the capacity: %w", n, most, ErrLimit)
 		}
 		sizes[k.Axis] = st.capacity
 	}

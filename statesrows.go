@@ -220,10 +220,13 @@ func (st *States) Fork() (*States, error) {
 	}
 	f := &States{session: st.session, capacity: st.capacity, opts: st.opts, operands: make([]tensor.Operand, len(st.operands)), ours: slices.Clone(st.ours)}
 	for _, g := range st.groups {
-		f.groups = append(f.groups, &stateGroup{length: g.length, sizes: g.sizes, rows: g.rows})
+		f.groups = append(f.groups, &stateGroup{length: g.length, sizes: g.sizes, rows: g.rows, masks: g.masks})
 	}
 	for _, k := range st.kept {
 		f.kept = append(f.kept, &kept{StateInfo: k.StateInfo, input: k.input, output: k.output, group: k.group})
+	}
+	for _, c := range st.counted {
+		f.counted = append(f.counted, counted{c.input, c.axis, slices.Clone(c.groups)})
 	}
 	err := f.make()
 	for i, k := range st.kept {
@@ -266,30 +269,39 @@ func (k *kept) used(groups []*stateGroup) int {
 // that can get no room, if there is one, before anything is dropped.
 func (st *States) full(exe *exec.Executable, types []op.Type) (full *fullError) {
 	for _, g := range st.groups {
-		rows := exe.ResultType(g.rows)
-		if !rows.IsStatic() || g.n+rows.Shape.Size(0) <= st.capacity {
+		n, ok := g.adds(exe)
+		if !ok || g.n+n <= st.capacity {
 			continue
 		}
-		if full = (&fullError{g, rows.Shape.Size(0), slices.Clone(types)}); !st.canMakeRoom(full) {
+		if full = (&fullError{g, n, slices.Clone(types)}); !st.canMakeRoom(full) {
 			break
 		}
 	}
 	return full
 }
 
-// makeRoom makes room for the rows of a run, or says why there is none.
-func (st *States) makeRoom(full *fullError) error {
+// makeRoom makes room for the rows of a run, or says why there is none. It
+// returns the rows that it dropped.
+func (st *States) makeRoom(full *fullError) (dropped, error) {
 	g := full.group
 	need := g.n + full.rows
 	switch {
 	case !st.canMakeRoom(full):
 	case need <= st.opts.most:
-		return st.grow(min(st.opts.most, max(need, 2*st.capacity)), full.types)
+		if err := st.grow(st.doubled(need), full.types); err != nil {
+			return dropped{}, fmt.Errorf("run: states: %w", err)
+		}
+		return dropped{}, nil
 	default:
-		return st.slide(g, min(st.opts.window, g.n))
+		keep := min(st.opts.window, g.n)
+		d := dropped{group: slices.Index(st.groups, g), rows: g.n - keep, columns: need}
+		return d, st.slide(g, keep)
 	}
-	return fmt.Errorf("run: states: %w, want at most %d in all, the capacity: %w", full, max(st.capacity, st.opts.most), ErrLimit)
+	return dropped{}, fmt.Errorf("run: states: %w, want at most %d in all, the capacity: %w", full, max(st.capacity, st.opts.most), ErrLimit)
 }
+
+// doubled is the capacity to which states grow for so many rows.
+func (st *States) doubled(rows int) int { return min(st.opts.most, max(rows, 2*st.capacity)) }
 
 // canMakeRoom reports whether states may grow for the rows of a run, or drop
 // others.
@@ -298,26 +310,13 @@ func (st *States) canMakeRoom(full *fullError) bool {
 	return g.n+full.rows <= st.opts.most || st.opts.window > 0 && g.length >= 0 && min(st.opts.window, g.n)+full.rows <= st.capacity
 }
 
-// slide drops all rows of a group but the last ones.
-func (st *States) slide(g *stateGroup, keep int) error {
-	for _, k := range st.kept {
-		if k.buffer() && st.groups[k.group] == g {
-			if err := copyRows(k.t, 0, k.t, g.n-keep, keep, k.Axis); err != nil {
-				return err
-			}
-		}
-	}
-	g.n = keep
-	return nil
-}
-
 // grow makes buffers of another capacity, by one copy of their rows, for a run
-// with inputs of the types.
+// with inputs of the types; nil for no run.
 func (st *States) grow(capacity int, types []op.Type) error {
 	shapes, err := st.grown(capacity, types)
 	fresh := make([]*tensor.Tensor, len(st.kept))
 	for i, k := range st.kept {
-		if shapes[i] == nil || err != nil {
+		if shapes[i] == nil || err != nil || !k.t.Alive() {
 			continue
 		}
 		if fresh[i], err = tensor.New(k.t.DType(), shapes[i]); err == nil {
@@ -328,12 +327,15 @@ func (st *States) grow(capacity int, types []op.Type) error {
 		for _, t := range fresh {
 			releaseOurs(t)
 		}
-		return fmt.Errorf("run: states: growing from %d to %d rows: %w", st.capacity, capacity, err)
+		return fmt.Errorf("growing from %d to %d rows: %w", st.capacity, capacity, err)
 	}
 	for i, k := range st.kept {
 		if fresh[i] != nil {
 			releaseOurs(k.t)
-			k.t, k.shape = fresh[i], shapes[i]
+			k.t = fresh[i]
+		}
+		if shapes[i] != nil {
+			k.shape = shapes[i]
 		}
 	}
 	st.capacity = capacity
@@ -351,12 +353,24 @@ func (st *States) grown(capacity int, types []op.Type) (shapes []*shape.Shape, e
 		if shapes[i], err = st.shapeOf(k, capacity); err != nil {
 			return shapes, err
 		}
-		types[k.input].Shape = shapes[i]
-	}
-	if p := st.session.opts.promise; p != nil {
-		if err := p.sizes.admit(types); err != nil {
-			return shapes, inputError{err}
+		if types != nil {
+			types[k.input].Shape = shapes[i]
 		}
+	}
+	p := st.session.opts.promise
+	if p == nil {
+		return shapes, nil
+	}
+	if types != nil {
+		err = p.sizes.admit(types)
+	}
+	for i, k := range st.kept {
+		if types == nil && shapes[i] != nil && err == nil {
+			err = p.sizes.admitInput(k.input, op.Type{DType: k.t.DType(), Shape: shapes[i]}, nil)
+		}
+	}
+	if err != nil {
+		return shapes, inputError{err}
 	}
 	return shapes, nil
 }

@@ -40,6 +40,7 @@ type States struct {
 	groups   []*stateGroup
 	operands []tensor.Operand // by input, nil for those of the caller
 	ours     []bool           // by output
+	counted  []counted
 	chooser  *tensor.Tensor   // whether there is a past, for models that are told; nil for others
 	planned  *exec.Executable // of the last run
 	busy     atomic.Bool
@@ -60,9 +61,10 @@ func (k *kept) buffer() bool { return k.Kind == StateAppended || k.Kind == State
 
 // stateGroup is the states of one length.
 type stateGroup struct {
-	length, sizes, rows int // places of inputs and of an output; -1 for none
-	n                   int // rows that are there
-	next                int // rows after the run under way
+	length, sizes, rows int      // places of inputs and of an output; -1 for none
+	masks               []string // calls, of whose masks that output has the columns
+	n                   int      // rows that are there
+	next                int      // rows after the run under way
 	lengthTensor        *tensor.Tensor
 	sizesTensor         *tensor.Tensor // of shape [n,0]
 	rowsTensor          *tensor.Tensor // that of the output
@@ -89,7 +91,9 @@ func WithGrowth(most int) StatesOption { return func(o *statesOptions) { o.most 
 // own, and copies them once in capacity-rows runs of one token. Rows that moved
 // have other places: a model that computes positions from the length of its
 // past counts on from the rows that are left. They stay dropped if the run then
-// fails.
+// fails. Inputs that have a column for each row, such as masks, are passed with
+// one for each of [States.Len] and of the run: the run gets those of rows that
+// are dropped cut off.
 func WithWindow(rows int) StatesOption { return func(o *statesOptions) { o.window = rows } }
 
 // WithStateSize sets the size of an open dimension of states, by its name in
@@ -129,13 +133,14 @@ func (s *Session) NewStates(capacity int, opts ...StatesOption) (*States, error)
 		return nil, err
 	}
 	for _, g := range m.states.Groups {
-		st.groups = append(st.groups, &stateGroup{length: g.Length, sizes: g.Sizes, rows: g.Rows})
+		st.groups = append(st.groups, &stateGroup{length: g.Length, sizes: g.Sizes, rows: g.Rows, masks: g.Masks})
 		st.ours[g.Rows] = true
 	}
 	for i, p := range m.states.States {
 		st.kept = append(st.kept, &kept{StateInfo: m.states.infos[i], input: p.Input, output: p.Output, group: p.Group})
 		st.ours[p.Output] = true
 	}
+	st.countAxes()
 	if err := st.checkSizes(); err != nil {
 		return nil, err
 	}
@@ -299,16 +304,38 @@ func (st *States) Run(ctx context.Context, in Inputs, opts ...RunOption) (Output
 		return nil, err
 	}
 	defer st.busy.Store(false)
+	var drops []dropped
 	for {
-		out, err := st.runOnce(ctx, in, opts)
+		out, err := st.runWithout(ctx, in, opts, drops)
 		var full *fullError
 		if !errors.As(err, &full) {
 			return out, err
 		}
-		if err := st.makeRoom(full); err != nil {
+		d, err := st.makeRoom(full)
+		if err != nil {
 			return nil, err
 		}
+		if d.rows > 0 {
+			drops = append(drops, d)
+		}
 	}
+}
+
+// runWithout is runOnce without the columns of rows that were dropped for the
+// run.
+func (st *States) runWithout(ctx context.Context, in Inputs, opts []RunOption, drops []dropped) (Outputs, error) {
+	if len(drops) == 0 {
+		return st.runOnce(ctx, in, opts)
+	}
+	in, cut, err := st.without(in, drops)
+	var out Outputs
+	if err == nil {
+		out, err = st.runOnce(ctx, in, opts)
+	}
+	for _, t := range cut {
+		releaseOurs(t)
+	}
+	return out, err
 }
 
 // fullError is the error of a run that adds more rows than there is room for.
@@ -396,55 +423,6 @@ func (g *stateGroup) setSizes() error {
 	return err
 }
 
-// admit refuses a run, whose plan is known, for whose rows there is no room,
-// and makes its outputs those of the states.
-func (st *States) admit(r *running) error {
-	for _, g := range st.groups {
-		n, err := g.admit(r)
-		if err != nil {
-			return err
-		}
-		g.next = g.n + n
-	}
-	if full := st.full(r.exe, r.types); full != nil {
-		return full
-	}
-	for _, k := range st.kept {
-		o := &r.outputs[k.output]
-		if o.into != nil {
-			return inputError{fmt.Errorf("run: Into(%q): the output is a state", k.Output)}
-		}
-		switch {
-		case k.Kind == StateHeld:
-		case st.givesUp(k):
-			o.into, o.again = k.t, true
-		default:
-			o.into, o.again = k.other, k.other != nil
-		}
-	}
-	return nil
-}
-
-// admit returns how many rows a run adds, whose plan is known, and makes the
-// output that says so the group's.
-func (g *stateGroup) admit(r *running) (int, error) {
-	rows := r.exe.ResultType(g.rows)
-	if !rows.IsStatic() {
-		return 0, fmt.Errorf("run: how many rows a run adds to states depends on data: %w", ErrUnsupported)
-	}
-	n := rows.Shape.Size(0)
-	for _, other := range rows.Shape.Sizes()[2:] {
-		if other != n {
-			return 0, fmt.Errorf("run: states of one length: got %d rows for one, and %d for another or for the queries, want as many: %w", n, other, ErrShape)
-		}
-	}
-	if r.outputs[g.rows].into != nil {
-		return 0, inputError{fmt.Errorf("run: Into(%q): the output is one of the states", r.session.model.outputs[g.rows].Name)}
-	}
-	r.outputs[g.rows].into, r.outputs[g.rows].again = g.rowsTensor, g.rowsTensor != nil
-	return n, nil
-}
-
 // keepRows takes the output that says how many rows a run added.
 func (g *stateGroup) keepRows(r *running) {
 	if o := &r.outputs[g.rows]; !o.lent {
@@ -492,6 +470,7 @@ func (st *States) take(r *running) {
 		g.n = g.next
 		g.keepRows(r)
 	}
+	st.count(r)
 	for _, k := range st.kept {
 		o := &r.outputs[k.output]
 		switch {

@@ -313,16 +313,9 @@ func (p *sizePlace) size(at []int) int {
 // model's. Each dimension is that of some axis alone.
 func (s *sizes) admit(types []op.Type) error {
 	at := make([]int, len(s.dims))
-	for i, places := range s.places {
-		for axis, p := range places {
-			if len(p.terms) != 1 || p.fixed != 0 {
-				continue
-			}
-			d, n := &s.dims[p.terms[0]], types[i].Shape.Size(axis)
-			if !d.admits(n) {
-				return fmt.Errorf("input %q: got %s, in which dimension %q has the size %d, want %s: %w", s.inputs[i].Name, types[i], d.name, n, d.text(), ErrShape)
-			}
-			at[p.terms[0]] = n
+	for i := range s.places {
+		if err := s.admitInput(i, types[i], at); err != nil {
+			return err
 		}
 	}
 	for i, places := range s.places {
@@ -332,6 +325,24 @@ func (s *sizes) admit(types []op.Type) error {
 				name, _ := s.inputs[i].Shape.Dim(axis).Symbol()
 				return fmt.Errorf("input %q: got %s, in which dimension %q has the size %d, want %d, the sum that its name says: %w", s.inputs[i].Name, types[i], name, n, want, ErrShape)
 			}
+		}
+	}
+	return nil
+}
+
+// admitInput refuses the type of one input in which a dimension of its own has
+// a size outside its bounds. It notes the sizes in at, unless that is nil.
+func (s *sizes) admitInput(i int, typ op.Type, at []int) error {
+	for axis, p := range s.places[i] {
+		if len(p.terms) != 1 || p.fixed != 0 {
+			continue
+		}
+		d, n := &s.dims[p.terms[0]], typ.Shape.Size(axis)
+		if !d.admits(n) {
+			return fmt.Errorf("input %q: got %s, in which dimension %q has the size %d, want %s: %w", s.inputs[i].Name, typ, d.name, n, d.text(), ErrShape)
+		}
+		if at != nil {
+			at[p.terms[0]] = n
 		}
 	}
 	return nil

@@ -53,6 +53,9 @@ type group struct {
 	// dims has them as far as they are known.
 	added []*ir.Value
 	dims  []shape.Dim
+
+	columns []*ir.Value // of masks, as lists of one size
+	masks   []*ir.Value
 }
 
 // rewrite makes the new body.
@@ -314,11 +317,22 @@ func (r *rewriter) addRows(i int, rows *ir.Value, axis int, n shape.Dim) {
 
 // sayRows makes the output of the group that says how many rows a run adds.
 func (r *rewriter) sayRows(g *group) {
-	sizes := slices.Insert(slices.Clone(g.added), 1, r.ints(&r.calls, 0))
+	sizes := slices.Concat(slices.Insert(slices.Clone(g.added), 1, r.ints(&r.calls, 0)), g.columns)
 	list := r.emit(&r.calls, "states.added.list", "concat", op.Attrs{{Name: "axis", Value: int64(0)}}, sizes...)
 	v := r.emit(&r.calls, "states.rows", "constant_of_shape", op.Attrs{{Name: "dtype", Value: dtype.U8}}, list)
 	g.Rows = len(r.program.Body.Results)
 	r.program.Body.Results = append(r.program.Body.Results, v)
+}
+
+// addColumns notes that a mask of a call has a column for each row that the
+// group has after the run, or fewer, or as many as the buffer has rows.
+func (r *rewriter) addColumns(g *group, c *ir.Call, mask *ir.Value) {
+	if mask == nil || slices.Contains(g.masks, mask) || r.branch != nil && r.branch.inside {
+		return
+	}
+	g.masks, g.Masks = append(g.masks, mask), append(g.Masks, c.Where())
+	last := op.Attrs{{Name: "start", Value: int64(-1)}}
+	g.columns = append(g.columns, r.emit(&r.calls, "states.columns", "shape", last, mask))
 }
 
 // attend makes a call of attention with past keys and values one that reads
@@ -340,6 +354,7 @@ func (r *rewriter) attend(c *ir.Call, list []int) {
 		q := c.Args[0].Value
 		r.addRows(list[0], args[0], 2, dimOf(q, q.Type.Shape.Rank()-2))
 	}
+	r.addColumns(g, c, args[3])
 	added := r.emit(&r.calls, c.Results[0].Name+".added", "shape", span(2), fresh)
 	batch := r.emit(&r.calls, c.Results[0].Name+".batch", "shape", span(0), args[0])
 	args[6] = r.emit(&r.calls, c.Results[0].Name+".keys", "expand", nil, r.emit(&r.calls, c.Results[0].Name+".length", "add", nil, g.length, added), batch)

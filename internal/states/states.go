@@ -35,7 +35,12 @@ type State struct {
 type Group struct {
 	Length int // the input i64[1] that has the number of rows; -1 where operands of the program say it
 	Sizes  int // the input u8[rows,0] that has it as a size; -1 where the program reads no sizes of the past
-	Rows   int // the output u8[n,0,...]: n is how many rows a run adds, and all sizes but the 0 must be n
+	Rows   int // the output u8[n,0,...]: n is how many rows a run adds, and all sizes but the 0 and those of Masks must be n
+
+	// Masks are the calls whose masks have a column per row that there is after
+	// the run, or fewer, or one per row of the buffer: the last sizes of Rows
+	// are their columns. Masks in regions are not among them.
+	Masks []string
 }
 
 // Result is what Rewrite did. States are in the order of the pairs. Inputs and

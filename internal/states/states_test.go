@@ -33,7 +33,7 @@ func Example() {
 		}
 	}
 	// Output:
-	// {Pair:{Input:1 Output:1} Kind:2 Axis:1 Group:0 Why:} {Length:2 Sizes:3 Rows:2}
+	// {Pair:{Input:1 Output:1} Kind:2 Axis:1 Group:0 Why:} {Length:2 Sizes:3 Rows:2 Masks:[]}
 	// %x f32[1,n,4]
 	// %past f32[1,capacity,4]
 	// %states.length i64[1]
@@ -64,7 +64,7 @@ func ExampleRewriteBlocks() {
 		}
 	}
 	// Output:
-	// {Length:3 Sizes:-1 Rows:3} 4 ""
+	// {Length:3 Sizes:-1 Rows:3 Masks:[]} 4 ""
 	// %x f32[batch,2,n,4]
 	// %k f32[blocks,2,block_rows,4]
 	// %v f32[blocks,2,block_rows,4]
