@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """ONNX Runtime's side of the benchmarks.
 
-  python3 ort.py install [DIR]   makes a virtual environment with onnxruntime, numpy and onnx
-                                 (for its light models) from the package registry
+  python3 ort.py install [DIR]   makes a virtual environment with onnxruntime, openvino, numpy, onnx (for its light
+                                 models) and onnx_ir (for quantising) from the package registry
   DIR/bin/python ort.py serve    answers the driver's requests, one JSON per line
 
 The protocol stands in internal/engine/protocol.go.
@@ -22,7 +22,7 @@ def default_dir():
 def install(directory):
     subprocess.check_call([sys.executable, "-m", "venv", directory])
     python = os.path.join(directory, "bin", "python")
-    subprocess.check_call([python, "-m", "pip", "install", "--quiet", "onnxruntime", "numpy", "onnx"])
+    subprocess.check_call([python, "-m", "pip", "install", "--quiet", "onnxruntime", "openvino", "numpy", "onnx", "onnx_ir", "sympy"])
     print(python)
 
 
@@ -34,7 +34,54 @@ def resident(name):
     raise RuntimeError(f"/proc/self/status has no {name}")
 
 
-class Server:
+KINDS = {"f32": "<f4", "f64": "<f8", "f16": "<f2", "i64": "<i8", "i32": "<i4", "i8": "i1", "u8": "u1", "bool": "?"}
+
+
+def read(numpy, i):
+    """The array of an input: the first numbers of its file."""
+    count = 1
+    for n in i["dims"]:
+        count *= n
+    return numpy.fromfile(i["file"], KINDS[i["type"]], count=count).reshape(i["dims"])
+
+
+def write(arrays, directory):
+    """Writes outputs, and says their types in Tenure's words where it has some."""
+    files, words = [], {"?" if k == "?" else k.lstrip("<"): word for word, k in KINDS.items()}
+    for i, array in enumerate(arrays):
+        files.append(os.path.join(directory, str(i)))
+        array.tofile(files[-1])
+    return {"files": files, "types": [words.get("?" if a.dtype.kind == "b" else a.dtype.str.lstrip("<|"), str(a.dtype)) for a in arrays]}
+
+
+class Timed:
+    """Times what a subclass does once."""
+
+    def run(self, q):
+        self.once()
+        end = time.perf_counter_ns() + q.get("milliseconds", 0) * 1_000_000
+        nanos = []
+        while len(nanos) < max(q.get("runs", 1), 1):
+            start = time.perf_counter_ns()
+            self.once()
+            now = time.perf_counter_ns()
+            nanos.append(now - start)
+            if now > end:
+                break
+        return {"nanos": nanos}
+
+    def peak(self, q):
+        before, nanos = resident("VmRSS"), []
+        with open("/proc/self/clear_refs", "w") as refs:
+            refs.write("5")
+        for _ in range(q["runs"]):
+            start = time.perf_counter_ns()
+            self.once()
+            nanos.append(time.perf_counter_ns() - start)
+        return {"before": before, "after": resident("VmHWM"), "nanos": nanos}
+
+
+class Server(Timed):
     def __init__(self):
         import numpy
         import onnxruntime
@@ -73,10 +120,7 @@ class Server:
         return {"about": about, "nanos": [took], "before": before, "after": resident("VmRSS")}
 
     def value(self, i):
-        """The input, of the first numbers of its file."""
-        count = int(self.np.prod(i["dims"]))
-        array = self.np.fromfile(i["file"], {"f32": "<f4", "i64": "<i8"}[i["type"]], count=count).reshape(i["dims"])
-        return self.ort.OrtValue.ortvalue_from_numpy(array)
+        return self.ort.OrtValue.ortvalue_from_numpy(read(self.np, i))
 
     def bind(self):
         self.binding.clear_binding_outputs()
@@ -129,42 +173,16 @@ class Server:
             states = {name: outputs[output] for name, output in becomes.items()}
         return {"nanos": nanos}
 
-    def run(self, q):
-        self.once()
-        end = time.perf_counter_ns() + q.get("milliseconds", 0) * 1_000_000
-        nanos = []
-        while len(nanos) < max(q.get("runs", 1), 1):
-            start = time.perf_counter_ns()
-            self.once()
-            now = time.perf_counter_ns()
-            nanos.append(now - start)
-            if now > end:
-                break
-        return {"nanos": nanos}
-
-    def peak(self, q):
-        before = resident("VmRSS")
-        with open("/proc/self/clear_refs", "w") as refs:
-            refs.write("5")
-        for _ in range(q["runs"]):
-            self.once()
-        return {"before": before, "after": resident("VmHWM")}
-
     def outputs(self, q):
         if q.get("inputs"):
             binding = self.of({i["name"]: self.value(i) for i in q["inputs"]})()
         else:
             self.once()
             binding = self.binding
-        files = []
-        for i, value in enumerate(binding.get_outputs()):
-            files.append(os.path.join(q["dir"], str(i)))
-            value.numpy().tofile(files[-1])
-        return {"files": files}
+        return write([value.numpy() for value in binding.get_outputs()], q["dir"])
 
 
-def serve():
-    server = Server()
+def serve(server):
     for line in sys.stdin:
         q = json.loads(line)
         if q["do"] == "exit":
@@ -180,6 +198,6 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["install"]:
         install(sys.argv[2] if len(sys.argv) > 2 else default_dir())
     elif sys.argv[1:] == ["serve"]:
-        serve()
+        serve(Server())
     else:
         sys.exit(__doc__)

@@ -176,7 +176,7 @@ func medianOver(lengths []length, value func(i int) float64) float64 {
 // compare sets the largest difference of the outputs over all lengths.
 func (m *measurement) compare(f *sweepFigures, s sweep, players []*engine.Process) error {
 	for at, n := range s.lengths {
-		var files [2][]string
+		var replies [2]engine.Reply
 		for k, p := range players {
 			dir := filepath.Join(m.folder, fmt.Sprintf("outputs%d", k))
 			if err := os.MkdirAll(dir, 0o777); err != nil {
@@ -186,9 +186,9 @@ func (m *measurement) compare(f *sweepFigures, s sweep, players []*engine.Proces
 			if err != nil {
 				return err
 			}
-			files[k] = r.Files
+			replies[k] = r
 		}
-		d, l, err := contest.Compare(files[0], files[1])
+		d, l, err := contest.Compare(replies[0], replies[1])
 		if err != nil {
 			return fmt.Errorf("length %v: %w", n, err)
 		}

@@ -1,19 +1,23 @@
-// Command models holds Tenure against ONNX Runtime on whole models.
+// Command models holds Tenure against ONNX Runtime and OpenVINO on whole
+// models.
 //
 //	go run ./models [flags]
 //
-// It builds each model's file, starts one process per engine, and lets them
-// run in turn: A B A B. README.md describes the measurements and how to
-// install ONNX Runtime. All files that it writes are in a temporary folder.
+// It builds each model's file, or takes one of the zoo that zoo/make.py made,
+// starts one process per engine, and lets them run in turn: A B C, B C A.
+// README.md describes the measurements and how to install the others. All files
+// that it writes are in a temporary folder.
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"log"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/tenure-go/tenure/bench/internal/contest"
@@ -32,7 +36,9 @@ func main() {
 
 func run(args []string) error {
 	flags := flag.NewFlagSet("models", flag.ExitOnError)
-	names := flags.String("models", "", "models to run, by commas; all when empty")
+	names := flags.String("models", "", "models to run, by commas; when empty all, without the zoo")
+	zoo := flags.Bool("zoo", false, "run the zoo's models that have been made, if -models names none")
+	zooFolder := flags.String("zoofolder", suite.ZooFolder(), "folder in which zoo/make.py made the zoo")
 	threads := flags.String("threads", "1,2", "numbers of threads, by commas")
 	weights := flags.String("weights", "mapped,compressed", "how Tenure holds weights, by commas: mapped, compressed")
 	lights := flags.String("light", strings.Join(suite.LightFolders(), ","), "folders with light models, by commas")
@@ -42,6 +48,7 @@ func run(args []string) error {
 	output.Flags(flags)
 	var o contest.Options
 	o.Flags(flags)
+	flags.StringVar(&o.OV, "openvino", "ov.py", "OpenVINO's side of the contest; without it when empty")
 	flags.Parse(args)
 	if *from {
 		return join(flags.Args(), output)
@@ -57,15 +64,28 @@ func run(args []string) error {
 		}
 		held = append(held, word)
 	}
-	all, err := suite.Choose(suite.Models(strings.Split(*lights, ",")), *names)
-	if err != nil {
-		return err
-	}
+	known, zooModels := suite.Models(strings.Split(*lights, ",")), suite.Zoo(*zooFolder)
 	if *list {
-		for _, m := range all {
-			fmt.Println(m.Name)
+		return write(os.Stdout, slices.Concat(known, zooModels))
+	}
+	var all []suite.Model
+	switch {
+	case *names != "":
+		if all, err = suite.Choose(slices.Concat(known, zooModels), *names); err != nil {
+			return err
 		}
-		return nil
+	case *zoo:
+		all = slices.DeleteFunc(zooModels, suite.Model.Missing)
+	default:
+		all = known
+	}
+	if len(all) == 0 {
+		return fmt.Errorf("got no model of the zoo in %s, want some (python3 zoo/make.py makes them)", *zooFolder)
+	}
+	for _, m := range all {
+		if m.Missing() {
+			return fmt.Errorf("%s: got no model in %s, want one (python3 zoo/make.py %s makes it)", m.Name, m.Folder, m.Name)
+		}
 	}
 	dir, err := os.MkdirTemp("", "tenure-bench")
 	if err != nil {
@@ -73,13 +93,24 @@ func run(args []string) error {
 	}
 	defer os.RemoveAll(dir)
 	var rows []contest.Row
+	var failed []error
 	for _, m := range all {
-		if err := measure(&rows, m, dir, counts, held, o); err != nil {
-			return fmt.Errorf("%s: %w", m.Name, err)
+		err := measure(&rows, m, dir, counts, held, o)
+		if err == nil {
+			continue
 		}
+		err = fmt.Errorf("%s: %w", m.Name, err)
+		if m.Folder == "" {
+			return err
+		}
+		fmt.Fprintln(os.Stderr, err) // the others of the zoo are measured nevertheless
+		failed = append(failed, err)
+	}
+	if len(rows) == 0 {
+		return errors.Join(failed...)
 	}
 	result := contest.Result("models", rows)
-	return output.Write(os.Stdout, result, func(w io.Writer) error {
+	err = output.Write(os.Stdout, result, func(w io.Writer) error {
 		if err := result.WriteText(w); err != nil {
 			return err
 		}
@@ -90,11 +121,30 @@ func run(args []string) error {
 		}
 		return nil
 	})
+	return errors.Join(append(failed, err)...)
+}
+
+// write names models.
+func write(w io.Writer, list []suite.Model) error {
+	for _, m := range list {
+		line := m.Name
+		if m.Missing() {
+			line += " (missing: python3 zoo/make.py " + m.Name + ")"
+		}
+		if _, err := fmt.Fprintln(w, line); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func measure(rows *[]contest.Row, m suite.Model, dir string, threads []int, held []string, o contest.Options) error {
 	dir = filepath.Join(dir, m.Name)
-	job, err := contest.Prepare(m.Name, dir, m.Build, m.Becomes)
+	prepare := func() (*contest.Job, error) { return contest.Prepare(m.Name, dir, m.Build, m.Becomes) }
+	if m.Folder != "" {
+		prepare = func() (*contest.Job, error) { return contest.Open(m.Name, m.Folder, dir) }
+	}
+	job, err := prepare()
 	if err != nil {
 		return err
 	}

@@ -109,7 +109,7 @@ func (m *measurement) measure() error {
 	}
 	var sides [2]contest.Side
 	var players []contest.Player
-	var files [2][]string
+	var replies [2]engine.Reply
 	for i, name := range []string{"Tenure", "ONNX Runtime"} {
 		p, err := m.Start(name)
 		if err != nil {
@@ -128,13 +128,13 @@ func (m *measurement) measure() error {
 		if err != nil {
 			return err
 		}
-		files[i] = r.Files
+		replies[i] = r
 	}
 	m.version = contest.Version(sides[1].About)
-	if m.difference, m.largest, err = contest.Compare(files[0], files[1]); err != nil {
+	if m.difference, m.largest, err = contest.Compare(replies[0], replies[1]); err != nil {
 		return err
 	}
-	predict, err := m.loadLeaves(job.File(), files[1][0])
+	predict, err := m.loadLeaves(job.File(), replies[1].Files[0])
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -135,16 +136,98 @@ func TestApart(t *testing.T) {
 		{raw(1), raw(inf), math.Inf(1), math.Inf(1)},
 		{raw(), raw(), 0, 0},
 	} {
-		d, l, err := apart(c.x, c.y)
+		d, l, err := apart("f32", c.x, c.y)
 		if err != nil || d != c.difference || l != c.largest {
 			t.Errorf("apart(%x, %x): got %v of %v, %v, want %v of %v", c.x, c.y, d, l, err, c.difference, c.largest)
 		}
 	}
-	if _, _, err := apart(raw(1), raw(1, 2)); err == nil || !strings.Contains(err.Error(), "got 4 bytes from Tenure and 8 from ONNX Runtime") {
+	if _, _, err := apart("f32", raw(1), raw(1, 2)); err == nil || !strings.Contains(err.Error(), "got 4 bytes from Tenure and 8 from ONNX Runtime") {
 		t.Errorf("got error %v, want one with both sizes", err)
 	}
-	if _, _, err := Compare([]string{"a"}, nil); err == nil {
-		t.Error("got no error for different numbers of outputs, want one")
+	if d, l, err := apart("i64", []byte{7, 0, 0, 0, 0, 0, 0, 0}, []byte{254, 255, 255, 255, 255, 255, 255, 255}); d != 9 || l != 2 || err != nil {
+		t.Errorf("i64: got %v of %v, %v, want 9 of 2", d, l, err)
+	}
+}
+
+func TestCompare(t *testing.T) {
+	dir := t.TempDir()
+	var files []string
+	for i, data := range [][]byte{{1, 2}, {1, 5}} {
+		files = append(files, filepath.Join(dir, strconv.Itoa(i)))
+		if err := os.WriteFile(files[i], data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	of := func(file, typ string) engine.Reply { return engine.Reply{Files: []string{file}, Types: []string{typ}} }
+	if d, l, err := Compare(of(files[0], "u8"), of(files[1], "u8")); d != 3 || l != 5 || err != nil {
+		t.Errorf("got %v of %v, %v, want 3 of 5", d, l, err)
+	}
+	for want, replies := range map[string][2]engine.Reply{
+		"got 1 and 0 outputs":                         {of(files[0], "u8"), {}},
+		"got 0 and 1 types of 1 outputs":              {{Files: files[:1]}, of(files[1], "u8")},
+		"got u8 from Tenure and i8 from ONNX Runtime": {of(files[0], "u8"), of(files[1], "i8")},
+		`got type "float8", want one whose elements`:  {of(files[0], "float8"), of(files[1], "float8")},
+		"no such file":                                {of(files[0]+"x", "u8"), of(files[1], "u8")},
+	} {
+		if _, _, err := Compare(replies[0], replies[1]); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got error %v, want %q", err, want)
+		}
+	}
+}
+
+// The better opponent is the faster one, but for an instruction set to which
+// only OpenVINO can be limited.
+func TestBetter(t *testing.T) {
+	ort, ov := Side{Nanos: 10, turns: []int64{10}}, Side{About: "OpenVINO 2.0, f32", Nanos: 20, turns: []int64{20}}
+	row := Row{Tenure: Side{Nanos: 5, turns: []int64{5}}, ORT: ort}
+	if got := row.Better().Nanos; got != 10 {
+		t.Errorf("without OpenVINO: got %d, want ONNX Runtime's 10", got)
+	}
+	row.OpenVINO = ov
+	if got := row.Better().Nanos; got != 10 {
+		t.Errorf("slower OpenVINO: got %d, want ONNX Runtime's 10", got)
+	}
+	row.CPU = "avx2"
+	if got := row.Better().Nanos; got != 20 {
+		t.Errorf("limited: got %d, want OpenVINO's 20", got)
+	}
+	r := Result("models", []Row{row})
+	if got := r.Rows[0].Figures["to the better"].Median; got != 0.25 || r.Versions["OpenVINO"] != "2.0" {
+		t.Errorf("got ratio %v to OpenVINO %q, want 0.25 to 2.0", got, r.Versions["OpenVINO"])
+	}
+	row.OpenVINO, row.Without = Side{}, errors.New("OpenVINO: load: no operator\nmore")
+	if got := row.Progress(); !strings.HasSuffix(got, "(without OpenVINO: load: no operator)") {
+		t.Errorf("got %q, want the first line of the reason", got)
+	}
+}
+
+// A model of a folder plays like a built one; an opponent that fails to load it
+// is left out if it is OpenVINO.
+func TestOpen(t *testing.T) {
+	o := options(t)
+	o.OV = "missing"
+	built, err := Prepare("wide", filepath.Join(t.TempDir(), "wide"), wide, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Dir(built.file)
+	if _, err := Open("wide", folder, filepath.Join(t.TempDir(), "out")); err == nil || !strings.Contains(err.Error(), "inputs.json") {
+		t.Errorf("got error %v, want one about inputs.json", err)
+	}
+	text := `[{"name":"x","type":"f32","dims":[2097152],"file":"input0"},{"name":"i","type":"i64","dims":[1],"file":"input1"}]`
+	if err := os.WriteFile(filepath.Join(folder, "inputs.json"), []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	j, err := Open("wide", folder, filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	row, err := j.Run(1, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if row.Difference != 0 || row.Weights < 8<<20 || row.Tenure.First <= row.Tenure.Load || row.OpenVINO.Nanos <= 0 {
+		t.Errorf("got %+v, want equal outputs, the file's size, a first run and a third player", row)
 	}
 }
 

@@ -3,8 +3,10 @@ package contest
 import (
 	"cmp"
 	"encoding/binary"
+	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -21,13 +23,15 @@ import (
 type Options struct {
 	Python string // an interpreter that has onnxruntime
 	Script string // ort.py
-	CPU    string // the highest instruction set that Tenure may use: TENURE_CPU
+	OV     string // ov.py; empty where OpenVINO does not take part
+	CPU    string // the highest instruction set that Tenure and OpenVINO may use: TENURE_CPU
 	Arena  bool   // ONNX Runtime's memory arena, and one for Tenure's outputs
 	Into   bool   // outputs go into the same bytes on every run, instead of new ones
 
 	Weights string // how Tenure holds weights: "mapped" or "compressed"
 	Turns   int    // turns of each engine
 	Millis  int    // length of a turn
+	Least   bool   // a turn counts as its shortest run instead of its median
 	Peak    int    // runs whose peak is taken
 	Calls   bool   // how long each of Tenure's calls took, too
 
@@ -38,11 +42,12 @@ type Options struct {
 func (o *Options) Flags(fs *flag.FlagSet) {
 	fs.StringVar(&o.Python, "python", filepath.Join(DefaultVenv(), "bin", "python"), "interpreter with onnxruntime: see ort.py install")
 	fs.StringVar(&o.Script, "ort", "ort.py", "ONNX Runtime's side of the contest")
-	fs.StringVar(&o.CPU, "cpu", os.Getenv("TENURE_CPU"), "highest instruction set for Tenure: portable, avx2, avx512; what the machine has when empty")
+	fs.StringVar(&o.CPU, "cpu", os.Getenv("TENURE_CPU"), "highest instruction set for Tenure and OpenVINO: portable (Tenure only), avx2, avx512; what the machine has when empty")
 	fs.BoolVar(&o.Arena, "arena", true, "ONNX Runtime's memory arena, and an arena for Tenure's outputs")
 	fs.BoolVar(&o.Into, "into", o.Into, "outputs go into the same bytes on every run")
 	fs.IntVar(&o.Turns, "turns", 8, "turns of each engine")
 	fs.IntVar(&o.Millis, "ms", 60, "length of a turn in milliseconds: one run at least")
+	fs.BoolVar(&o.Least, "least", false, "a turn counts as its shortest run, instead of its median: for machines that others keep busy")
 	fs.BoolVar(&o.Calls, "calls", false, "say where Tenure's time goes, too")
 	fs.IntVar(&o.Peak, "peak", 3, "runs whose peak memory is taken")
 }
@@ -105,6 +110,33 @@ func Prepare(name, dir string, build func() (*onnxfile.Graph, error), becomes ma
 	return j, nil
 }
 
+// Open takes a model of a folder as zoo/make.py writes it: model.onnx, and
+// inputs.json, which describes the inputs and names the files beside it that
+// have their elements.
+func Open(name, folder, dir string) (*Job, error) {
+	data, err := os.ReadFile(filepath.Join(folder, "inputs.json"))
+	if err != nil {
+		return nil, err
+	}
+	j := &Job{name: name, dir: dir, file: filepath.Join(folder, "model.onnx")}
+	if err := json.Unmarshal(data, &j.inputs); err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(folder, "inputs.json"), err)
+	}
+	for i := range j.inputs {
+		j.inputs[i].File = filepath.Join(folder, j.inputs[i].File)
+	}
+	file, err := os.Open(j.file)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	// Whoever loads it first must not be the one who waits for the disk.
+	if j.weights, err = io.Copy(io.Discard, file); err != nil {
+		return nil, err
+	}
+	return j, os.MkdirAll(dir, 0o777)
+}
+
 // File is the model's file.
 func (j *Job) File() string { return j.file }
 
@@ -132,57 +164,82 @@ func fill(in onnxfile.Input) (typ string, data []byte, err error) {
 	return "", nil, fmt.Errorf("input %s: got element type %d, want float32 or int64", in.Name, in.Elem)
 }
 
-// Run lets Tenure and ONNX Runtime run the model with a number of threads.
+// Run lets Tenure and its opponents run the model with a number of threads. A
+// model that OpenVINO does not take is measured without it: Row.Without has
+// the reason.
 func (j *Job) Run(threads int, o Options) (Row, error) {
 	row := Row{Model: j.name, Held: o.Weights, Threads: threads, CPU: o.CPU, Weights: j.weights}
 	before := busy()
-	tenure, err := o.Start("Tenure")
-	if err != nil {
+	sides := []*Side{&row.Tenure, &row.ORT}
+	names := []string{tenureName, ortName}
+	if o.OV != "" {
+		sides, names = append(sides, &row.OpenVINO), append(names, openVINOName)
+	}
+	var players []Player
+	var replies []engine.Reply
+	pids := []int{os.Getpid()}
+	for i, name := range names {
+		p, err := o.Start(name)
+		if err != nil {
+			return row, err
+		}
+		defer p.Close()
+		reply, err := j.load(Player{p, sides[i]}, threads, o)
+		if err != nil && name == openVINOName {
+			row.OpenVINO, row.Without = Side{}, err
+			continue
+		}
+		if err != nil {
+			return row, err
+		}
+		players, replies, pids = append(players, Player{p, sides[i]}), append(replies, reply), append(pids, p.PID())
+	}
+	var err error
+	if row.Difference, row.Largest, err = Compare(replies[0], replies[1]); err != nil {
 		return row, err
 	}
-	defer tenure.Close()
-	ort, err := o.Start("ONNX Runtime")
-	if err != nil {
-		return row, err
-	}
-	defer ort.Close()
-	a, b := Player{tenure, &row.Tenure}, Player{ort, &row.ORT}
-	ours, err := j.load(a, threads, o)
-	if err != nil {
-		return row, err
-	}
-	theirs, err := j.load(b, threads, o)
-	if err != nil {
-		return row, err
-	}
-	if row.Difference, row.Largest, err = Compare(ours, theirs); err != nil {
-		return row, err
-	}
-	if err := Alternate(o, a, b); err != nil {
+	if err := Alternate(o, players...); err != nil {
 		return row, err
 	}
 	if o.Calls {
-		r, err := tenure.Ask(engine.Request{Do: "profile", Runs: 9})
+		r, err := players[0].Ask(engine.Request{Do: "profile", Runs: 9})
 		if err != nil {
 			return row, err
 		}
 		row.Calls = r.Calls
 	}
-	row.Others = before.others(tenure.PID(), ort.PID(), os.Getpid())
+	row.Others = before.others(pids...)
 	return row, nil
 }
 
-// Start starts the process of "Tenure" or of "ONNX Runtime".
+// The names of engines, which Start takes.
+const (
+	tenureName   = "Tenure"
+	ortName      = "ONNX Runtime"
+	openVINOName = "OpenVINO"
+)
+
+// Start starts the process of "Tenure", "ONNX Runtime" or "OpenVINO".
 func (o Options) Start(name string) (*engine.Process, error) {
-	if name == "Tenure" {
+	if name == tenureName {
 		return engine.StartTenure("TENURE_CPU=" + o.CPU)
 	}
-	p, err := engine.Start(name, []string{o.Python, o.Script, engine.ServeArg}, nil)
+	script, env := o.Script, []string(nil)
+	if name == openVINOName {
+		script = o.OV
+		if o.CPU != "" {
+			env = append(env, "ONEDNN_MAX_CPU_ISA="+isa[o.CPU])
+		}
+	}
+	p, err := engine.Start(name, []string{o.Python, script, engine.ServeArg}, env)
 	if err != nil {
 		return nil, fmt.Errorf("%w (python3 ort.py install installs it)", err)
 	}
 	return p, nil
 }
+
+// isa are oneDNN's words for instruction sets. It has none for portable loops.
+var isa = map[string]string{"portable": "SSE41", "avx2": "AVX2", "avx512": "AVX512_CORE_BF16"}
 
 // Player is an engine with a model loaded, and its measurements.
 type Player struct {
@@ -201,7 +258,11 @@ func Alternate(o Options, players ...Player) error {
 			if err != nil {
 				return err
 			}
-			p.Side.turns = append(p.Side.turns, Median(r.Nanos))
+			turn := Median(r.Nanos)
+			if o.Least {
+				turn = slices.Min(r.Nanos)
+			}
+			p.Side.turns = append(p.Side.turns, turn)
 			p.Side.Runs += len(r.Nanos)
 		}
 		if o.Between != nil {
@@ -215,23 +276,24 @@ func Alternate(o Options, players ...Player) error {
 	return nil
 }
 
-// load loads the model, takes the peak of its first runs, and returns the
-// files of its outputs.
-func (j *Job) load(p Player, threads int, o Options) ([]string, error) {
+// load loads the model, takes the peak of its first runs and the time of the
+// first one, and returns what describes the files of its outputs.
+func (j *Job) load(p Player, threads int, o Options) (r engine.Reply, err error) {
 	if err := j.Load(p, threads, o); err != nil {
-		return nil, err
+		return r, err
 	}
-	r, err := p.Ask(engine.Request{Do: "peak", Runs: o.Peak})
-	if err != nil {
-		return nil, err
+	if r, err = p.Ask(engine.Request{Do: "peak", Runs: o.Peak}); err != nil {
+		return r, err
 	}
 	p.Side.Idle, p.Side.Peak = r.Before, r.After
+	if len(r.Nanos) > 0 {
+		p.Side.First = p.Side.Load + r.Nanos[0]
+	}
 	dir, err := os.MkdirTemp(j.dir, "out")
 	if err != nil {
-		return nil, err
+		return r, err
 	}
-	r, err = p.Ask(engine.Request{Do: "outputs", Dir: dir})
-	return r.Files, err
+	return p.Ask(engine.Request{Do: "outputs", Dir: dir})
 }
 
 // Load loads the model into a player.
@@ -242,54 +304,6 @@ func (j *Job) Load(p Player, threads int, o Options) error {
 		p.Side.Load = r.Nanos[0]
 	}
 	return err
-}
-
-// Compare returns the largest difference of two engines' float outputs, and
-// the largest number among those of the output where it is.
-func Compare(a, b []string) (difference, largest float64, err error) {
-	if len(a) != len(b) || len(a) == 0 {
-		return 0, 0, fmt.Errorf("got %d and %d outputs, want as many of both", len(a), len(b))
-	}
-	for i := range a {
-		x, err := os.ReadFile(a[i])
-		if err != nil {
-			return 0, 0, err
-		}
-		y, err := os.ReadFile(b[i])
-		if err != nil {
-			return 0, 0, err
-		}
-		d, l, err := apart(x, y)
-		if err != nil {
-			return 0, 0, fmt.Errorf("output %d: %w", i, err)
-		}
-		if d > difference || i == 0 {
-			difference, largest = d, l
-		}
-	}
-	return difference, largest, nil
-}
-
-func apart(x, y []byte) (difference, largest float64, err error) {
-	if len(x) != len(y) {
-		return 0, 0, fmt.Errorf("got %d bytes from Tenure and %d from ONNX Runtime, want as many", len(x), len(y))
-	}
-	for ; len(x) >= 4; x, y = x[4:], y[4:] {
-		v := float64(math.Float32frombits(binary.LittleEndian.Uint32(x)))
-		w := float64(math.Float32frombits(binary.LittleEndian.Uint32(y)))
-		d := math.Abs(v - w)
-		switch {
-		case v == w || math.IsNaN(v) && math.IsNaN(w):
-			d = 0 // of equal infinities too
-		case math.IsNaN(d):
-			d = math.Inf(1)
-		}
-		difference = max(difference, d)
-		if a := math.Abs(w); a > largest {
-			largest = a
-		}
-	}
-	return difference, largest, nil
 }
 
 // Threads reads numbers of threads that commas separate.

@@ -22,6 +22,7 @@ type Side struct {
 	Base   int64 // libraries and inputs are loaded, the model is not
 	Loaded int64 // the model is loaded
 	Load   int64 // nanoseconds that loading took
+	First  int64 // nanoseconds from the file to the first result
 	Idle   int64 // just before the first run
 	Peak   int64 // the high-water mark of the first runs
 	turns  []int64
@@ -39,13 +40,15 @@ func (s Side) Grew() int64 { return s.Peak - s.Idle }
 
 // Row is one model with one number of threads.
 type Row struct {
-	Model   string
-	Held    string // how Tenure held the weights
-	Threads int
-	CPU     string // what Tenure's instruction set was limited to
-	Tenure  Side
-	ORT     Side
-	Weights int64 // in the file
+	Model    string
+	Held     string // how Tenure held the weights
+	Threads  int
+	CPU      string // what Tenure's instruction set was limited to
+	Tenure   Side
+	ORT      Side
+	OpenVINO Side  // zero where it did not take part
+	Without  error // why OpenVINO did not take part, if it was asked to
+	Weights  int64 // in the file; of a model of the zoo the size of the file
 	// The largest difference of the outputs, the input of a last Softmax among
 	// them, and the largest number in the output where it is.
 	Difference float64
@@ -65,7 +68,26 @@ func (r Row) name() string {
 
 // Progress is a row in few words.
 func (r Row) Progress() string {
-	return fmt.Sprintf("%s, %d threads: %.3f ms, %.3f ms, ratio %.2f", r.name(), r.Threads, MS(r.Tenure.Nanos), MS(r.ORT.Nanos), Ratio(r.Tenure.Nanos, r.ORT.Nanos))
+	if r.OpenVINO.Nanos == 0 {
+		text := fmt.Sprintf("%s, %d threads: %.3f ms, %.3f ms, ratio %.2f", r.name(), r.Threads, MS(r.Tenure.Nanos), MS(r.ORT.Nanos), Ratio(r.Tenure.Nanos, r.ORT.Nanos))
+		if r.Without != nil {
+			text += " (without " + strings.SplitN(r.Without.Error(), "\n", 2)[0] + ")"
+		}
+		return text
+	}
+	return fmt.Sprintf("%s, %d threads: %.3f ms, ONNX Runtime %.3f ms, OpenVINO %.3f ms, ratio to the better %.2f",
+		r.name(), r.Threads, MS(r.Tenure.Nanos), MS(r.ORT.Nanos), MS(r.OpenVINO.Nanos), Ratio(r.Tenure.Nanos, r.Better().Nanos))
+}
+
+// Better is the faster of the opponents that took part. ONNX Runtime has no
+// option that limits its instruction set, so it is none beside a Tenure that is
+// limited, if OpenVINO is.
+func (r Row) Better() Side {
+	limited := r.CPU == "avx2" || r.CPU == "portable"
+	if r.OpenVINO.Nanos > 0 && (limited || r.OpenVINO.Nanos < r.ORT.Nanos) {
+		return r.OpenVINO
+	}
+	return r.ORT
 }
 
 // Version is what an engine called itself at the end of its name: "1.32.0" of
@@ -81,6 +103,11 @@ func Result(benchmark string, rows []Row) *results.Result {
 	if len(rows) > 0 {
 		versions["ONNX Runtime"] = Version(rows[0].ORT.About)
 	}
+	for _, row := range rows {
+		if row.OpenVINO.About != "" {
+			versions["OpenVINO"] = Version(row.OpenVINO.About)
+		}
+	}
 	r := results.New(benchmark, versions, "model", "weights", "threads")
 	for _, row := range rows {
 		r.Add([]string{row.Model, cmp.Or(row.Held, "mapped"), strconv.Itoa(row.Threads)}, row.figures()...)
@@ -90,12 +117,25 @@ func Result(benchmark string, rows []Row) *results.Result {
 
 // figures are those of a row.
 func (r Row) figures() []results.Named {
-	a, b := r.Tenure, r.ORT
-	return append(Times(a, b),
-		results.Once("Tenure peak MiB", mib(a.Took())), results.Once("ONNX Runtime peak MiB", mib(b.Took())), results.Once("peak ratio", Ratio(a.Took(), b.Took())),
+	a, b, c := r.Tenure, r.ORT, r.OpenVINO
+	list := Times(a, b)
+	if c.Nanos > 0 {
+		list = append(list, results.Samples("OpenVINO ms", 1e-6, c.turns), results.Ratios("to OpenVINO", a.turns, c.turns),
+			results.Ratios("to the better", a.turns, r.Better().turns))
+	}
+	list = append(list,
+		results.Once("Tenure peak MiB", mib(a.Took())), results.Once("ONNX Runtime peak MiB", mib(b.Took())), results.Once("peak ratio", Ratio(a.Took(), b.Took())))
+	if c.Nanos > 0 {
+		list = append(list, results.Once("OpenVINO peak MiB", mib(c.Took())))
+	}
+	list = append(list,
 		results.Once("Tenure growth MiB", mib(a.Grew())), results.Once("ONNX Runtime growth MiB", mib(b.Grew())),
 		results.Once("Tenure load ms", MS(a.Load)), results.Once("ONNX Runtime load ms", MS(b.Load)),
-		results.Once("difference", r.Difference), results.Once("of", r.Largest), results.Once("others", r.Others))
+		results.Once("Tenure to first result ms", MS(a.First)), results.Once("ONNX Runtime to first result ms", MS(b.First)))
+	if c.Nanos > 0 {
+		list = append(list, results.Once("OpenVINO to first result ms", MS(c.First)))
+	}
+	return append(list, results.Once("difference", r.Difference), results.Once("of", r.Largest), results.Once("others", r.Others))
 }
 
 // Times are the times of both sides and their ratio, turn by turn.

@@ -4,7 +4,7 @@ package engine
 //
 //	load     loads Model with Threads and makes its Inputs and Outputs
 //	run      runs once untimed, then until Milliseconds have passed, at most Runs times
-//	peak     resets the high-water mark of the resident size and runs Runs times
+//	peak     resets the high-water mark of the resident size, and runs and times Runs times
 //	outputs  runs once and writes every output into the folder Dir; with Inputs, on these
 //	first    runs on Inputs, whose sizes are new, and Runs times more; a run on the inputs of load stands before each
 //	grow     runs on each of Sets; states, of which the first set says what they Become, come from the run before
@@ -31,7 +31,7 @@ type Request struct {
 // Input is an operand of the model: the first numbers of a file.
 type Input struct {
 	Name string `json:"name"`
-	Type string `json:"type"` // "f32" or "i64"
+	Type string `json:"type"` // "f32", "i64" or another element type
 	Dims []int  `json:"dims"`
 	File string `json:"file"`
 	// Becomes names an output that is the input of the next run: a state that
@@ -44,12 +44,13 @@ type Input struct {
 type Reply struct {
 	Error string  `json:"error,omitempty"`
 	About string  `json:"about,omitempty"` // load: the engine and its settings
-	Nanos []int64 `json:"nanos,omitempty"` // run: the time of each run; load: the time of loading
+	Nanos []int64 `json:"nanos,omitempty"` // run, peak: the time of each run; load: the time of loading
 	// The resident size in bytes: load says it before and after, peak
 	// before the first run and at the mark.
 	Before int64            `json:"before,omitempty"`
 	After  int64            `json:"after,omitempty"`
 	Files  []string         `json:"files,omitempty"`  // outputs: one per output
+	Types  []string         `json:"types,omitempty"`  // outputs: the element type of each
 	Calls  []Call           `json:"calls,omitempty"`  // profile: the calls of a run, in order
 	Counts map[string]int64 `json:"counts,omitempty"` // what else an engine counts, by name
 }

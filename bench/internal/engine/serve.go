@@ -304,9 +304,11 @@ func (s *server) peak(q Request) (r Reply, err error) {
 		return r, fmt.Errorf("resetting the high-water mark: %w", err)
 	}
 	for range q.Runs {
+		start := time.Now()
 		if err := s.once(nil); err != nil {
 			return r, err
 		}
+		r.Nanos = append(r.Nanos, time.Since(start).Nanoseconds())
 	}
 	r.After, err = Resident("VmHWM")
 	return r, err
@@ -334,7 +336,7 @@ func (s *server) write(q Request) (r Reply, err error) {
 			if err != nil {
 				return err
 			}
-			r.Files = append(r.Files, file)
+			r.Files, r.Types = append(r.Files, file), append(r.Types, t.DType().String())
 		}
 		return nil
 	})

@@ -24,6 +24,8 @@ type Model struct {
 	// Becomes names the output that an input Becomes: the caller gives that
 	// input up on every run.
 	Becomes map[string]string
+	// Folder has the files of a model of the zoo, which Build does not make.
+	Folder string
 }
 
 // Models lists the models: the ones built here, then those of the light files.
