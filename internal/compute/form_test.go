@@ -24,6 +24,11 @@ var packedForms = map[string]string{
 	"panels of u8 of 70x100 in panels of 16 by 2": "866d140c0ab90b16",
 	"panels of i8 of 70x100 in panels of 32 by 4": "70f56112052576cd",
 	"panels of u8 of 70x100 in panels of 32 by 4": "a76fe559dd760329",
+
+	"panels of i8 of 1x33 filters of 7x9 taps in 1, 6 by 2":  "b42ca573400199cd",
+	"panels of u8 of 2x3 filters of 5x6 taps in 2, 3 by 2":   "76ecc7a6d23c710f",
+	"panels of i8 of 1x33 filters of 7x9 taps in 1, 11 by 4": "d92e7ea8f5160320",
+	"panels of u8 of 2x3 filters of 5x6 taps in 2, 3 by 4":   "a3bb678710b6b614",
 }
 
 // TestFormsVersion notices forms that make something else than they did. Then
@@ -63,6 +68,8 @@ func hashesOfForms(t *testing.T, v *kernel.Variant) map[string]string {
 		{"conv", attrs("group", 2), 1, []op.Arg{random(dtype.F32, 1, -1, 1, 1, 20, 7, 7), random(dtype.F32, 7, -1, 1, 40, 10, 1, 1)}, false},
 		{"matmul_integer", nil, 1, []op.Arg{random(dtype.U8, 1, 0, 255, 9, 70), random(dtype.I8, 2, -128, 127, 70, 100)}, false},
 		{"matmul_integer", nil, 1, []op.Arg{random(dtype.I8, 1, -128, 127, 9, 70), random(dtype.U8, 2, 0, 255, 70, 100)}, false},
+		{"conv_integer", pads, 1, []op.Arg{random(dtype.U8, 1, 0, 255, 1, 7, 9, 9), random(dtype.I8, 2, -128, 127, 33, 7, 3, 3)}, false},
+		{"conv_integer", attrs("group", 2), 1, []op.Arg{random(dtype.U8, 1, 0, 255, 1, 10, 3, 9, 9), random(dtype.U8, 2, 0, 255, 6, 5, 2, 3, 1)}, false},
 		{"matmul", nil, 1, []op.Arg{random(dtype.F32, 1, -1, 1, 9, 300), random(dtype.F32, 8, -1, 1, 300, 100)}, true},
 		{"gemm", attrs("transB", 1, "alpha", 0.5), 1, []op.Arg{random(dtype.F32, 1, -1, 1, 9, 300), random(dtype.F32, 9, -1, 1, 100, 300)}, true},
 	} {

@@ -23,6 +23,8 @@ var _ = register(map[string]binder{
 var _ = registerPackers(map[string]packer{
 	"matmul_integer": packedBytes(integerArgs),
 	"qlinear_matmul": packedBytes(qlinearArgs),
+	"conv_integer":   packedFilters(integerArgs),
+	"qlinear_conv":   packedFilters(qlinearArgs),
 })
 
 // numbers returns an operand as it stands now; an absent one has no bytes.
@@ -235,8 +237,24 @@ func (k *intGemmOf[A, B]) Tile(t *Task, tile int, scratch []byte) {
 		q.requant(c, &r), view[int32](scratch[:k.scratch]))
 }
 
-func bindConvInteger(c *op.Call) (Kernel, error) { return newIntConv(c, integerArgs), nil }
-func bindQLinearConv(c *op.Call) (Kernel, error) { return newIntConv(c, qlinearArgs), nil }
+func bindConvInteger(c *op.Call) (Kernel, error) {
+	return newIntConv(c, intConv{args: integerArgs}), nil
+}
+func bindQLinearConv(c *op.Call) (Kernel, error) {
+	return newIntConv(c, intConv{args: qlinearArgs}), nil
+}
+
+// packedFilters reads constant weights in panels, where there are kernels for
+// them.
+func packedFilters(q quantArgs) packer {
+	return func(_ *kernel.Variant, c *op.Call, constants Constants) (Kernel, error) {
+		k := intConv{args: q}
+		if constants.Is(q.b) {
+			k.weights = c.In[q.b].Shape
+		}
+		return newIntConv(c, k), nil
+	}
+}
 
 // intConv is a convolution of bytes.
 type intConv struct {
@@ -244,14 +262,15 @@ type intConv struct {
 	slide   slide
 	args    quantArgs
 	scratch int
+	weights *shape.Shape // constant ones
 }
 
 type intConvOf[X, W quantised.Byte] struct{ intConv }
 
-func newIntConv(c *op.Call, q quantArgs) Kernel {
-	bind := bytesOp(c.In[q.a].DType, c.In[q.b].DType,
+func newIntConv(c *op.Call, k intConv) Kernel {
+	bind := bytesOp(c.In[k.args.a].DType, c.In[k.args.b].DType,
 		newIntConvOf[int8, int8], newIntConvOf[int8, uint8], newIntConvOf[uint8, int8], newIntConvOf[uint8, uint8])
-	return bind(intConv{args: q})
+	return bind(k)
 }
 
 func newIntConvOf[X, W quantised.Byte](k intConv) Kernel { return &intConvOf[X, W]{k} }
@@ -270,10 +289,30 @@ func (k *intConv) Refill(t *Task) error {
 		k.Out, k.IntConv.Kernel = append(k.Out, a.Out), append(k.IntConv.Kernel, a.Kernel)
 		k.Stride, k.Dilation, k.Pad = append(k.Stride, a.Stride), append(k.Dilation, a.Dilation), append(k.Pad, a.Begin)
 	}
+	if k.weights != nil {
+		if c.In[q.b].Shape != k.weights {
+			return ErrRebind
+		}
+		k.setForm(t)
+	}
 	k.Prepare(t.variant)
 	k.scratch = k.ScratchBytes()
 	t.Tiles, t.Scratch = k.Tiles(), k.scratch
 	return nil
+}
+
+// setForm sets the form of constant weights, which depends on their shape only.
+func (k *intConv) setForm(t *Task) {
+	panels, ok := k.FilterPanels(t.variant)
+	if k.PackedW = ok; !ok || t.Forms != nil {
+		return
+	}
+	t.setForm(k.args.b, Form{
+		Name:   fmt.Sprintf("panels of %s of %s", t.Call.In[k.args.b].DType, panels),
+		Bytes:  panels.Bytes(),
+		Pack:   func(dst, src []byte) { panels.Pack(dst, src) },
+		Unpack: func(dst, src []byte) { panels.Unpack(dst, src) },
+	})
 }
 
 func (k *intConvOf[X, W]) Tile(t *Task, tile int, scratch []byte) {

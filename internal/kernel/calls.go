@@ -98,3 +98,23 @@ const (
 	PadAffine         // max(x*scale + shift, floor)
 	PadPairs          // taken apart by two
 )
+
+// ByteConvTile has the arguments of the innermost loop of a convolution of
+// bytes: sums of depth groups of unsigned inputs and signed weights, for some
+// filters and the positions of a panel, which are all stored.
+type ByteConvTile struct {
+	Offsets  *int32 // in bytes, from X: where each group's inputs lie for the first position
+	Depth    int
+	X        *byte
+	Weights  *byte // of the filters, group by group
+	Out      *byte
+	OutStep  int      // bytes from filter to filter
+	From     *int32   // sums to start from, a row of all positions per filter; nil if there are none
+	FromStep int      // bytes
+	Add      *int32   // per filter
+	Scale    *float32 // per filter; nil if the results are the sums
+
+	// The bytes are min(max(sum*scale, low), high), rounded, plus zero.
+	Low, High float32
+	Zero      int32
+}

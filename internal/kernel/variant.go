@@ -162,6 +162,14 @@ type ByteLoops struct {
 	Lanes   int // elements of a vector of Requant
 	Requant func(n int, dst *byte, x *int32, scale, lo, hi float32, add, zero int32)
 
+	// Convolutions. Filters sums for some filters, at most MaxFilters, and
+	// Width positions; each weight has 4/Step bytes. Interleave1 lays n times
+	// 16 bytes of Step rows side by side, and takes flip; Interleave2 takes
+	// every second byte of twice as many.
+	Filters                  func(call ByteConvTile, filters int)
+	MaxFilters               int
+	Interleave1, Interleave2 func(n int, dst, x0, x1, x2, x3 *byte, flip uint64)
+
 	// For n times eight elements.
 	Quantize                   func(n int, dst *byte, x *float32, scale, lo, hi float32, zero int32)
 	DequantizeU8, DequantizeI8 func(n int, dst *float32, x *byte, scale float32, zero int32)

@@ -13,6 +13,7 @@ func (a *assembler) byteKernels() {
 	a.requant()
 	a.set("Lanes", a.lanes)
 	a.set("Requant", "requant"+a.suffix)
+	a.byteConvKernels()
 	if !a.masks { // as fast as memory already
 		a.quantize()
 		a.set("Quantize", "quantizeBytes"+a.suffix)
@@ -122,7 +123,7 @@ func (a *assembler) requant() {
 	a.ps("VMULPS", scale, x, x)
 	a.ps("VMAXPS", lo, x, x)
 	a.ps("VMINPS", hi, x, x)
-	a.storeBytes(x, zero, zero+1)
+	a.storeBytes(x, zero, zero+1, 0)
 	a.op("ADDQ $%d, SI", a.bytes())
 	a.op("ADDQ $%d, DI", a.lanes)
 	a.op("DECQ CX")
@@ -180,19 +181,19 @@ func (t *tile) byteStep(u int) {
 }
 
 // storeBytes rounds a vector of numbers that fit into bytes, adds zero and
-// stores it.
-func (a *assembler) storeBytes(x, zero, spare int) {
+// stores it so many bytes behind DI.
+func (a *assembler) storeBytes(x, zero, spare, at int) {
 	a.op("VCVTPS2DQ %s, %s", a.v(x), a.v(x))
 	a.op("VPADDD %s, %s, %s", a.v(zero), a.v(x), a.v(x))
 	if a.masks {
-		a.op("VPMOVDB %s, (DI)", a.v(x))
+		a.op("VPMOVDB %s, %d(DI)", a.v(x), at)
 		return
 	}
 	const lowBytes = 0x808080800c080400 // of four words
 	a.op("VPSHUFB %s, Y%d, Y%d", a.constant(lowBytes), x, x)
 	a.op("VEXTRACTI128 $1, Y%d, X%d", x, spare)
 	a.op("VPUNPCKLDQ X%d, X%d, X%d", spare, x, x)
-	a.op("VMOVQ X%d, (DI)", x)
+	a.op("VMOVQ X%d, %d(DI)", x, at)
 }
 
 // quantize writes the function quantizeBytes, in which NaN becomes zero.
@@ -213,7 +214,7 @@ func (a *assembler) quantize() {
 	a.choose("PS", unordered, a.v(x), a.v(x), a.v(nothing), a.v(x))
 	a.ps("VMAXPS", lo, x, x)
 	a.ps("VMINPS", hi, x, x)
-	a.storeBytes(x, zero, nothing+1)
+	a.storeBytes(x, zero, nothing+1, 0)
 	a.op("ADDQ $32, SI")
 	a.op("ADDQ $8, DI")
 	a.op("DECQ CX")

@@ -48,21 +48,33 @@ func BenchmarkIntConv(b *testing.B) {
 		name           string
 		group, in, out int
 		size, kernel   int
-	}{{"1x1/64x256/56", 1, 64, 256, 56, 1}, {"3x3/64x64/56", 1, 64, 64, 56, 3}, {"3x3/512x512/7", 1, 512, 512, 7, 3}, {"depthwise/144/28", 144, 1, 1, 28, 3}} {
+		stride         int
+	}{
+		{"7x7/3x64/224/2", 1, 3, 64, 224, 7, 2}, {"1x1/64x256/56", 1, 64, 256, 56, 1, 1}, {"3x3/64x64/56", 1, 64, 64, 56, 3, 1},
+		{"1x1/256x64/56", 1, 256, 64, 56, 1, 1}, {"3x3/256x256/14", 1, 256, 256, 14, 3, 1}, {"3x3/512x512/7", 1, 512, 512, 7, 3, 1},
+		{"1x1/2048x512/7", 1, 2048, 512, 7, 1, 1}, {"3x3/128x128/56/2", 1, 128, 128, 56, 3, 2}, {"1x1/256x512/56/2", 1, 256, 512, 56, 1, 2},
+		{"1x1/24x144/56", 1, 24, 144, 56, 1, 1}, {"1x1/144x24/56", 1, 144, 24, 56, 1, 1},
+		{"depthwise/144/28", 144, 1, 1, 28, 3, 1}, {"depthwise/144/56/2", 144, 1, 1, 56, 3, 2}, {"depthwise5/240/28", 240, 1, 1, 28, 5, 1},
+	} {
 		kerneltest.BenchVariants(b, func(b *testing.B, v *kernel.Variant) {
 			b.Run(fmt.Sprintf("%s/%s", v.Name, l.name), func(b *testing.B) {
 				two := func(v int) []int { return []int{v, v} }
-				c := quantised.IntConv{Batch: 1, Group: l.group, Channels: l.in, Filters: l.out, In: two(l.size), Out: two(l.size), Kernel: two(l.kernel),
-					Stride: two(1), Dilation: two(1), Pad: two(l.kernel / 2), SignedW: true}
-				c.Prepare(v)
-				area := l.size * l.size
-				x, w, dst := make([]uint8, l.group*l.in*area), make([]int8, l.group*l.out*l.in*l.kernel*l.kernel), make([]byte, l.group*l.out*area)
+				c := quantised.IntConv{Batch: 1, Group: l.group, Channels: l.in, Filters: l.out, In: two(l.size), Out: two(l.size / l.stride), Kernel: two(l.kernel),
+					Stride: two(l.stride), Dilation: two(1), Pad: two(l.kernel / 2), SignedW: true}
+				x, w := make([]uint8, l.group*l.in*l.size*l.size), make([]int8, l.group*l.out*l.in*l.kernel*l.kernel)
+				dst := make([]byte, l.group*l.out*kernel.Product(c.Out))
 				for i := range x {
 					x[i] = uint8(i)
 				}
 				for i := range w {
 					w[i] = int8(i)
 				}
+				if panels, ok := c.FilterPanels(v); ok {
+					packed := make([]int8, panels.Bytes())
+					panels.Pack(kerneltest.AsBytes(packed), kerneltest.AsBytes(w))
+					w, c.PackedW = packed, true
+				}
+				c.Prepare(v)
 				one := func(v float32) quantised.Numbers {
 					return quantised.Numbers{DType: dtype.F32, Data: kerneltest.AsBytes([]float32{v})}
 				}

@@ -2,7 +2,6 @@ package quantised
 
 import (
 	"github.com/tenure-go/tenure/internal/kernel"
-	"github.com/tenure-go/tenure/internal/kernel/conv"
 )
 
 // IntConv is the convolution of bytes x [Batch, Group*Channels, In...] by w
@@ -12,42 +11,45 @@ type IntConv struct {
 	In, Out, Kernel                 []int
 	Stride, Dilation, Pad           []int // Pad: before the first element
 	SignedX, SignedW                bool
+	PackedW                         bool // w is what FilterPanels.Pack wrote
 
 	v                           *kernel.Variant // of Prepare
 	area, outArea, taps, places int
 
-	// With panels:
-	panels, pointwise bool
-	window            conv.Window
-	gemm              IntGemm // of some filters by the patches of some positions
-	cols              int     // positions of a part
+	// With kernels for them, places are computed in blocks; see conv_block.go.
+	blocks  bool
+	axes    [3]convAxis
+	filters FilterPanels
+	block   blockSizes
 }
+
+// maxIntAxes is how many spatial axes the kernels of blocks take.
+const maxIntAxes = 3
 
 // Prepare works out the tiles.
 func (c *IntConv) Prepare(v *kernel.Variant) {
 	c.v = v
 	c.area, c.outArea, c.taps = kernel.Product(c.In), kernel.Product(c.Out), kernel.Product(c.Kernel)
-	c.panels = v.Bytes.Width > 0 && len(c.In) <= conv.MaxSpatial && c.Channels*c.taps > 0 && c.Filters > 0
-	if c.panels {
-		c.preparePanels()
-		return
-	}
 	c.places = max(1, kernel.PlainFlops/max(1, 2*c.Filters*c.Channels*c.taps))
+	c.filters, c.blocks = c.FilterPanels(v)
+	if c.blocks = c.blocks && c.Batch*c.outArea > 0; c.blocks {
+		c.prepareBlocks()
+	}
 }
 
 // Tiles returns the number of tiles: each is some places of the output in one
 // group.
 func (c *IntConv) Tiles() int {
-	if c.panels {
-		return c.Batch * c.Group * c.gemm.rowTiles * c.gemm.colTiles
+	if c.blocks {
+		return c.Batch * c.Group * c.axes[0].out * c.block.count()
 	}
 	return kernel.CeilDiv(c.Batch*c.Group*c.outArea, c.places)
 }
 
 // ScratchBytes returns the size of a worker's scratch.
 func (c *IntConv) ScratchBytes() int {
-	if c.panels {
-		return c.panelScratch()
+	if c.blocks {
+		return c.layout().bytes
 	}
 	return 4 * c.Channels * c.taps
 }
@@ -56,8 +58,12 @@ func (c *IntConv) ScratchBytes() int {
 // r's type. zeroX is one, zeroW one or one per filter; both may be absent, and
 // so may the bias, of one per filter.
 func IntConvTile[X, W Byte](c *IntConv, t int, dst []byte, x []X, w []W, zeroX, zeroW Numbers, bias []int32, r *Requant, scratch []int32) {
-	if c.panels {
-		c.panelTile(t, dst, kernel.BytesOf(x), kernel.BytesOf(w), zeroX, zeroW, bias, r, scratch)
+	if c.blocks {
+		args := convArgs{dst: dst, x: kernel.BytesOf(x), w: kernel.BytesOf(w), zeroX: zeroX, zeroW: zeroW, bias: bias}
+		if r != nil {
+			args.narrow, args.r = true, *r
+		}
+		c.blockTile(t, args, kernel.BytesOf(scratch))
 		return
 	}
 	window := scratch[:c.Channels*c.taps]

@@ -9,6 +9,11 @@
 //		quantised.IntGemmTile(&g, t, dst, a, b, zeroA, zeroB, nil, scratch) // scratch: g.ScratchBytes()/4 numbers
 //	}
 //
+// A convolution writes the part of its input that a block of places reads with
+// neighbouring channels side by side, as one instruction multiplies them, and
+// multiplies it in place with panels of filters (FilterPanels). Filters are
+// packed while it runs unless the caller has packed them.
+//
 // The caller owns all memory, panels and scratch included; panels are read with
 // the variant that packed them. A prepared spec is read only, and any number of
 // goroutines may compute different tiles, each with its own scratch.

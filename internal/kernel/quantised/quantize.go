@@ -263,19 +263,17 @@ func one(n Numbers, i int) float64 {
 	return n.zeroAt(i)
 }
 
-// Narrow requantises n sums of each row, of which the i-th has a factor and
-// something to be added.
-func (r *Requant) narrow(v *kernel.Variant, dst []byte, ldd int, sums []int32, lds, n int, f *filterWork) {
-	lo, hi := IntRange(r.Zero.DType)
-	zero := one(r.Zero, 0)
-	for i, add := range f.add {
-		k, from, to, done := f.factor[i], sums[i*lds:][:n], dst[i*ldd:][:n], 0
-		if k-k == 0 { // finite
-			done = narrowSums(v, to, from, add, k, lo, hi, zero)
+// factors sets the factors of the sums of filters from the first on.
+func (r *Requant) factors(dst []float32, first int) {
+	a, y := float32(one(r.A, 0)), float32(one(r.Y, 0))
+	if r.B.DType != dtype.F32 || len(r.B.Data) == 4 {
+		for i := range dst {
+			dst[i] = a * float32(one(r.B, first+i)) / y
 		}
-		for j := done; j < n; j++ {
-			to[j] = byte(saturate(float32(from[j]+add)*k, zero, lo, hi))
-		}
+		return
+	}
+	for i, b := range kernel.View[float32](r.B.Data)[first:][:len(dst)] {
+		dst[i] = a * b / y
 	}
 }
 

@@ -1,10 +1,8 @@
 package quantised_test
 
 import (
-	"fmt"
 	"math"
 	"slices"
-	"sync"
 	"testing"
 	"unsafe"
 
@@ -33,6 +31,7 @@ func testQuantize(t *testing.T, v *kernel.Variant) {
 		intConvs[uint8, int8](t, v)
 		intConvs[uint8, uint8](t, v)
 		intConvs[int8, uint8](t, v)
+		drawnIntConvs(t, v)
 	})
 }
 
@@ -211,86 +210,6 @@ func intGemmCase[A, B quantised.Byte](t *testing.T, v *kernel.Variant, g quantis
 		k := scaleA[i/n] * 0.5 / 300
 		if q := ref.Quantize(float32(w+bias[i%n])*k, 1, 7, least, most); float64(narrow[i]) != q {
 			t.Fatalf("%+v, zeros %d: element %d: got %v requantised, want %v", g, set, i, narrow[i], q)
-		}
-	}
-}
-
-// intConvWants are the results that the reference computed, by case: every
-// variant is held against the same ones.
-var intConvWants sync.Map
-
-func wantOfIntConv(key string, compute func() []float64) []float64 {
-	if want, ok := intConvWants.Load(key); ok {
-		return want.([]float64)
-	}
-	want, _ := intConvWants.LoadOrStore(key, compute())
-	return want.([]float64)
-}
-
-func intConvs[X, W quantised.Byte](t *testing.T, v *kernel.Variant) {
-	for _, c := range []quantised.IntConv{
-		{Batch: 2, Group: 1, Channels: 3, Filters: 4, In: []int{6, 5}, Out: []int{6, 3}, Kernel: []int{3, 2}, Stride: []int{1, 2}, Dilation: []int{1, 1}, Pad: []int{1, 0}},
-		{Batch: 1, Group: 3, Channels: 2, Filters: 2, In: []int{9}, Out: []int{4}, Kernel: []int{3}, Stride: []int{2}, Dilation: []int{2}, Pad: []int{2}},
-		{Batch: 1, Group: 1, Channels: 2, Filters: 3, In: []int{1}, Out: []int{1}, Kernel: []int{3}, Stride: []int{1}, Dilation: []int{1}, Pad: []int{2}}, // taps further out than a row is long
-		{Batch: 2, Group: 1, Channels: 19, Filters: 33, In: []int{7, 8}, Out: []int{7, 8}, Kernel: []int{1, 1}, Stride: []int{1, 1}, Dilation: []int{1, 1}, Pad: []int{0, 0}},
-		{Batch: 1, Group: 1, Channels: 3, Filters: 20, In: []int{23, 37}, Out: []int{12, 19}, Kernel: []int{7, 7}, Stride: []int{2, 2}, Dilation: []int{1, 1}, Pad: []int{3, 3}},
-		{Batch: 1, Group: 2, Channels: 5, Filters: 130, In: []int{3, 9, 40}, Out: []int{3, 9, 38}, Kernel: []int{3, 3, 3}, Stride: []int{1, 1, 1}, Dilation: []int{1, 1, 2}, Pad: []int{1, 1, 1}},
-		{Batch: 1, Group: 1, Channels: 2, Filters: 3, In: []int{2, 3, 2, 5}, Out: []int{2, 3, 2, 5}, Kernel: []int{1, 3, 1, 3}, Stride: []int{1, 1, 1, 1}, Dilation: []int{1, 1, 1, 1}, Pad: []int{0, 1, 0, 1}},
-		{Batch: 1, Group: 1, Channels: 2, Filters: 3, In: []int{2, 2}, Out: []int{5, 6}, Kernel: []int{2, 2}, Stride: []int{1, 1}, Dilation: []int{1, 1}, Pad: []int{3, 4}},
-		{Batch: 1, Group: 2, Channels: 1, Filters: 1, In: []int{40, 41}, Out: []int{40, 41}, Kernel: []int{3, 3}, Stride: []int{1, 1}, Dilation: []int{1, 1}, Pad: []int{1, 1}},
-	} {
-		taps, filters := ref.Size(c.Kernel), c.Group*c.Filters
-		x, xi := randomBytes[X](c.Batch*c.Group*c.Channels*ref.Size(c.In), 75)
-		w, wi := randomBytes[W](filters*c.Channels*taps, 76)
-		zw, zwi := randomBytes[W](filters, 77)
-		bias := make([]int32, filters)
-		for i := range bias {
-			bias[i] = int32(i * 100)
-		}
-		zx := []X{3}
-		// The reference convolves in float64, where these sums are exact.
-		fx, fw := make([]float32, len(x)), make([]float32, len(w))
-		for i, v := range xi {
-			fx[i] = float32(v - 3)
-		}
-		for i, v := range wi {
-			fw[i] = float32(v - zwi[i/(c.Channels*taps)])
-		}
-		fb := make([]float32, filters)
-		for i := range fb {
-			fb[i] = float32(bias[i])
-		}
-		conv := ref.Conv{Batch: c.Batch, Group: c.Group, InChannels: c.Group * c.Channels, OutChannels: filters,
-			Window:   ref.Window{In: c.In, Kernel: c.Kernel, Stride: c.Stride, Dilation: c.Dilation, PadBegin: c.Pad, Out: c.Out},
-			Epilogue: ref.Epilogue{Bias: "row", Beta: 1}}
-		want := wantOfIntConv(fmt.Sprintf("%T %T %+v", x, w, conv), func() []float64 { return conv.Run(fx, fw, fb, nil) })
-		c.SignedX, c.SignedW = byteType[X]() == dtype.I8, byteType[W]() == dtype.I8
-		c.Prepare(v)
-		s := kerneltest.NewSpace(t)
-		px, pw, pzx, pzw, pb := kerneltest.In(s, "x", x), kerneltest.In(s, "w", w), kerneltest.In(s, "zero x", zx), kerneltest.In(s, "zero w", zw), kerneltest.In(s, "bias", bias)
-		dst, narrow, scratch := kerneltest.Out[int32](s, "dst", len(want)), kerneltest.Out[X](s, "narrow", len(want)), kerneltest.Out[int32](s, "scratch", c.ScratchBytes()/4)
-		scales, y, zero := make([]float32, filters), []float32{300}, []X{7}
-		for i := range scales {
-			scales[i] = float32(i+1) / 8
-		}
-		requant := quantised.Requant{A: numbersOf(dtype.F32, []float32{0.5}), B: numbersOf(dtype.F32, scales), Y: numbersOf(dtype.F32, y), Zero: numbersOf(byteType[X](), zero)}
-		kerneltest.Backwards(c.Tiles(), func(i int) {
-			quantised.IntConvTile(&c, i, kerneltest.AsBytes(dst), px, pw, numbersOf(byteType[X](), pzx), numbersOf(byteType[W](), pzw), pb, nil, scratch)
-			quantised.IntConvTile(&c, i, kerneltest.AsBytes(narrow), px, pw, numbersOf(byteType[X](), pzx), numbersOf(byteType[W](), pzw), pb, &requant, scratch)
-		})
-		s.Check()
-		least, most := quantised.IntRange(byteType[X]())
-		area := ref.Size(c.Out)
-		for i, w := range want {
-			k := 0.5 * scales[i/area%filters] / 300
-			if q := ref.Quantize(float32(w)*k, 1, 7, least, most); float64(narrow[i]) != q {
-				t.Fatalf("%+v: element %d: got %d requantised, want %v", c, i, narrow[i], q)
-			}
-		}
-		for i, w := range want {
-			if float64(dst[i]) != w {
-				t.Fatalf("element %d: got %d, want %v", i, dst[i], w)
-			}
 		}
 	}
 }

@@ -897,7 +897,11 @@ var avx2 = kernel.Variant{
 	Bytes: kernel.ByteLoops{
 		DequantizeI8: dequantizeI8x256,
 		DequantizeU8: dequantizeU8x256,
+		Filters:      byteFilters256,
+		Interleave1:  interleave1x256,
+		Interleave2:  interleave2x256,
 		Lanes:        8,
+		MaxFilters:   6,
 		Pack:         packBytes256,
 		Quantize:     quantizeBytes256,
 		Requant:      requant256,

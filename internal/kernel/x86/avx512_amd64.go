@@ -927,7 +927,11 @@ var avx512 = kernel.Variant{
 	Bytes: kernel.ByteLoops{
 		DequantizeI8: dequantizeI8x256,
 		DequantizeU8: dequantizeU8x256,
+		Filters:      byteFilters512,
+		Interleave1:  interleave1x512,
+		Interleave2:  interleave2x512,
 		Lanes:        16,
+		MaxFilters:   14,
 		Pack:         packBytes512,
 		Quantize:     quantizeBytes256,
 		Requant:      requant512,

@@ -2,6 +2,8 @@
 
 package x86
 
+import "github.com/tenure-go/tenure/internal/kernel"
+
 // byteTile1x256 is a tile of 1 rows and 16 columns, of which nr are stored, with the numbers at from added; depth counts groups, distances bytes.
 //
 //go:noescape
@@ -41,6 +43,63 @@ func packBytes256(depth int, dst *byte, b *byte, ldb int, flip uint64, sums *int
 //
 //go:noescape
 func requant256(n int, dst *byte, x *int32, scale float32, lo float32, hi float32, add int32, zero int32)
+
+func byteFilters256(call kernel.ByteConvTile, filters int) {
+	switch filters {
+	case 1:
+		byteFilter1x256(&call)
+	case 2:
+		byteFilter2x256(&call)
+	case 3:
+		byteFilter3x256(&call)
+	case 4:
+		byteFilter4x256(&call)
+	case 5:
+		byteFilter5x256(&call)
+	case 6:
+		byteFilter6x256(&call)
+	}
+}
+
+// byteFilter1x256 is a tile of 1 filters and 16 positions.
+//
+//go:noescape
+func byteFilter1x256(call *kernel.ByteConvTile)
+
+// byteFilter2x256 is a tile of 2 filters and 16 positions.
+//
+//go:noescape
+func byteFilter2x256(call *kernel.ByteConvTile)
+
+// byteFilter3x256 is a tile of 3 filters and 16 positions.
+//
+//go:noescape
+func byteFilter3x256(call *kernel.ByteConvTile)
+
+// byteFilter4x256 is a tile of 4 filters and 16 positions.
+//
+//go:noescape
+func byteFilter4x256(call *kernel.ByteConvTile)
+
+// byteFilter5x256 is a tile of 5 filters and 16 positions.
+//
+//go:noescape
+func byteFilter5x256(call *kernel.ByteConvTile)
+
+// byteFilter6x256 is a tile of 6 filters and 16 positions.
+//
+//go:noescape
+func byteFilter6x256(call *kernel.ByteConvTile)
+
+// interleave1x256 lays n times 16 bytes of 2 rows side by side, each 1 bytes after the one before, with flip, eight of a kind, taken; n is not 0.
+//
+//go:noescape
+func interleave1x256(n int, dst *byte, x0 *byte, x1 *byte, x2 *byte, x3 *byte, flip uint64)
+
+// interleave2x256 lays n times 16 bytes of 2 rows side by side, each 2 bytes after the one before, with flip, eight of a kind, taken; n is not 0.
+//
+//go:noescape
+func interleave2x256(n int, dst *byte, x0 *byte, x1 *byte, x2 *byte, x3 *byte, flip uint64)
 
 // quantizeBytes256 is min(max(x[i]/scale, lo), hi) rounded to the nearest integer, plus zero, for n times eight numbers; n is not 0.
 //

@@ -2,6 +2,8 @@
 
 package x86
 
+import "github.com/tenure-go/tenure/internal/kernel"
+
 // byteTile1x512 is a tile of 1 rows and 32 columns, of which nr are stored, with the numbers at from added; depth counts groups, distances bytes.
 //
 //go:noescape
@@ -81,3 +83,116 @@ func packBytes512(depth int, dst *byte, b *byte, ldb int, flip uint64, sums *int
 //
 //go:noescape
 func requant512(n int, dst *byte, x *int32, scale float32, lo float32, hi float32, add int32, zero int32)
+
+func byteFilters512(call kernel.ByteConvTile, filters int) {
+	switch filters {
+	case 1:
+		byteFilter1x512(&call)
+	case 2:
+		byteFilter2x512(&call)
+	case 3:
+		byteFilter3x512(&call)
+	case 4:
+		byteFilter4x512(&call)
+	case 5:
+		byteFilter5x512(&call)
+	case 6:
+		byteFilter6x512(&call)
+	case 7:
+		byteFilter7x512(&call)
+	case 8:
+		byteFilter8x512(&call)
+	case 9:
+		byteFilter9x512(&call)
+	case 10:
+		byteFilter10x512(&call)
+	case 11:
+		byteFilter11x512(&call)
+	case 12:
+		byteFilter12x512(&call)
+	case 13:
+		byteFilter13x512(&call)
+	case 14:
+		byteFilter14x512(&call)
+	}
+}
+
+// byteFilter1x512 is a tile of 1 filters and 32 positions.
+//
+//go:noescape
+func byteFilter1x512(call *kernel.ByteConvTile)
+
+// byteFilter2x512 is a tile of 2 filters and 32 positions.
+//
+//go:noescape
+func byteFilter2x512(call *kernel.ByteConvTile)
+
+// byteFilter3x512 is a tile of 3 filters and 32 positions.
+//
+//go:noescape
+func byteFilter3x512(call *kernel.ByteConvTile)
+
+// byteFilter4x512 is a tile of 4 filters and 32 positions.
+//
+//go:noescape
+func byteFilter4x512(call *kernel.ByteConvTile)
+
+// byteFilter5x512 is a tile of 5 filters and 32 positions.
+//
+//go:noescape
+func byteFilter5x512(call *kernel.ByteConvTile)
+
+// byteFilter6x512 is a tile of 6 filters and 32 positions.
+//
+//go:noescape
+func byteFilter6x512(call *kernel.ByteConvTile)
+
+// byteFilter7x512 is a tile of 7 filters and 32 positions.
+//
+//go:noescape
+func byteFilter7x512(call *kernel.ByteConvTile)
+
+// byteFilter8x512 is a tile of 8 filters and 32 positions.
+//
+//go:noescape
+func byteFilter8x512(call *kernel.ByteConvTile)
+
+// byteFilter9x512 is a tile of 9 filters and 32 positions.
+//
+//go:noescape
+func byteFilter9x512(call *kernel.ByteConvTile)
+
+// byteFilter10x512 is a tile of 10 filters and 32 positions.
+//
+//go:noescape
+func byteFilter10x512(call *kernel.ByteConvTile)
+
+// byteFilter11x512 is a tile of 11 filters and 32 positions.
+//
+//go:noescape
+func byteFilter11x512(call *kernel.ByteConvTile)
+
+// byteFilter12x512 is a tile of 12 filters and 32 positions.
+//
+//go:noescape
+func byteFilter12x512(call *kernel.ByteConvTile)
+
+// byteFilter13x512 is a tile of 13 filters and 32 positions.
+//
+//go:noescape
+func byteFilter13x512(call *kernel.ByteConvTile)
+
+// byteFilter14x512 is a tile of 14 filters and 32 positions.
+//
+//go:noescape
+func byteFilter14x512(call *kernel.ByteConvTile)
+
+// interleave1x512 lays n times 16 bytes of 4 rows side by side, each 1 bytes after the one before, with flip, eight of a kind, taken; n is not 0.
+//
+//go:noescape
+func interleave1x512(n int, dst *byte, x0 *byte, x1 *byte, x2 *byte, x3 *byte, flip uint64)
+
+// interleave2x512 lays n times 16 bytes of 4 rows side by side, each 2 bytes after the one before, with flip, eight of a kind, taken; n is not 0.
+//
+//go:noescape
+func interleave2x512(n int, dst *byte, x0 *byte, x1 *byte, x2 *byte, x3 *byte, flip uint64)
