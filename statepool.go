@@ -13,9 +13,11 @@ import (
 // sequences that run together and have lengths of their own. Pairs are those of
 // [WithStates]; a model has one of the two options.
 //
-// All states must be keys and values of Attention or GroupQueryAttention, with
-// one length, and nothing else may read their rows. The error of another model
-// names the node.
+// All states must be appended, with one length, along another axis than the
+// first, which is that of sequences; the sizes of all other axes are known.
+// Attention and GroupQueryAttention read the rows where they lie. For any other
+// node they are gathered, and all sequences of a run have one length. The error
+// of another model names the state or the node.
 func WithStatePool(pairs ...StatePair) Option {
 	return func(o *loadOptions) { o.states, o.pooled, o.pairs = true, true, append([]StatePair{}, pairs...) }
 }

@@ -11,9 +11,9 @@ import (
 // Run runs the model for some sequences of the pool together: row i of the
 // batch is sequence i. It takes the inputs that are no states, and returns the
 // outputs that are none. Sequences may have any lengths; each gets as many rows
-// as the inputs have tokens. Where the model reads the length of its past, or a
-// mask has the places of one past, all sequences must have one length
-// ([ErrShape], with the node).
+// as the inputs have tokens. Where the model reads the length of its past, or
+// its rows by other nodes than attention, or a mask has the places of one past,
+// all sequences must have one length ([ErrShape], with the node).
 //
 // A run for which no blocks are free is refused before anything is written
 // ([ErrLimit], with the figures). A run that is refused or fails leaves all
@@ -117,12 +117,15 @@ func (p *StatePool) pass(r *running, in Inputs) error {
 	if states.Even != "" {
 		for i, q := range p.running {
 			if first := p.running[0].n; q.n != first {
-				return fmt.Errorf("run: got %d rows of sequence 0 and %d of sequence %d, want as many of all, because %s reads the length of the past: %w", first, q.n, i, states.Even, ErrShape)
+				return fmt.Errorf("run: got %d rows of sequence 0 and %d of sequence %d, want as many of all, because %s: %w", first, q.n, i, states.Even, ErrShape)
 			}
 		}
 	}
 	if p.group.sizes >= 0 {
-		p.group.n = p.running[0].n
+		p.group.n = 0
+		for _, q := range p.running {
+			p.group.n = max(p.group.n, q.n)
+		}
 		if err := p.group.setSizes(); err != nil {
 			return err
 		}

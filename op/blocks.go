@@ -18,6 +18,12 @@ var blockOps = []*Def{
 		MinArgs: 4, MaxArgs: 5, Infer: inferBlockScatter, Alias: Aliases(Rule{Kind: Update}),
 	},
 	{
+		Name: "block_gather",
+		Doc: "returns the rows of each sequence in a pool of blocks [blocks,heads,rows,size] as [batch,heads,n,size]: operands pool, table of blocks, number of rows per " +
+			"sequence, and a value whose first size is n; zeros stand behind the rows of a sequence that has fewer, or before them if align_end is 1",
+		MinArgs: 4, MaxArgs: 4, Attrs: []AttrDef{intAttr("align_end", 0)}, Infer: inferBlockGather, Alias: Fresh(),
+	},
+	{
 		Name: "block_attention",
 		Doc: "computes attention over keys and values in pools of blocks [blocks,heads,rows,size]: operands q, k, v, table of blocks, number of keys per sequence, " +
 			"the last of which are those of the queries, and mask",
@@ -72,6 +78,25 @@ func inferBlockScatter(s *Sig) error {
 		return err
 	}
 	return s.giveLike(0)
+}
+
+func inferBlockGather(s *Sig) error {
+	if _, err := s.wantFlag("align_end"); err != nil {
+		return err
+	}
+	var batch shape.Dim
+	if err := cmp.Or(s.want(0, floats), s.wantTable(1, 2, &batch), s.wantRank(3, 1, -1)); err != nil {
+		return err
+	}
+	pool, err := s.blockDims(0)
+	if err != nil {
+		return err
+	}
+	var n shape.Dim
+	if like := s.Args[3].Shape; like != nil {
+		n = like.Dim(0)
+	}
+	return s.give(0, s.Args[0].DType, batch, pool.heads, n, pool.size)
 }
 
 func inferBlockAttention(s *Sig) error {

@@ -16,11 +16,13 @@ import (
 // columns that the call reads or writes.
 var _ = register(map[string]binder{
 	"block_scatter":   bindBlockScatter,
+	"block_gather":    bindBlockGather,
 	"block_attention": bindBlockAttention,
 })
 
 var (
 	_ = registerWalkers(blocksWritten, "block_scatter")
+	_ = registerWalkers(blocksGathered, "block_gather")
 	_ = registerWalkers(blocksRead, "block_attention")
 )
 

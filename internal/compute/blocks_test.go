@@ -42,6 +42,7 @@ func FuzzBlockTables(f *testing.F) {
 		}
 		x, u, in, n := arg(pool, blocks, 1, rows, size), arg(update, 2, 1, 1, size), arg(table, 2, columns), ints(at...)
 		check("block_scatter", scatters, call(t, "block_scatter", nil, 1, x, u, in, n))
+		check("block_gather", attends, call(t, "block_gather", nil, 1, x, in, n, arg(make([]float32, rows*columns), rows*columns)))
 		check("block_attention", attends, call(t, "block_attention", nil, 1, u, x, x, in, n))
 	})
 }

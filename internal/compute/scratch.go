@@ -48,7 +48,7 @@ func (t *Task) MostScratch(fixed Fixed) (bytes int, ok bool) {
 var takesNone = map[string]bool{
 	"identity": true, "copy": true, "reshape": true, "squeeze": true, "unsqueeze": true, "flatten": true, "shape": true, "size": true,
 	"transpose": true, "expand": true, "tile": true, "concat": true, "split": true, "slice": true, "gather": true, "pad": true,
-	"depth_to_space": true, "space_to_depth": true, "cast": true, "constant_of_shape": true, "range": true, "where": true,
+	"depth_to_space": true, "space_to_depth": true, "cast": true, "constant_of_shape": true, "range": true, "where": true, "block_gather": true,
 }
 
 func (k *unaryF32) mostScratch(*Task, Fixed) int { return 4 * elementwise.StreamScratchFloats }

@@ -40,6 +40,15 @@ func attentionCases() map[string][]optest.Case {
 			{Args: args{num(f32, 3, 1, 2, 4), num(f32, 1, 1, 2, 4), table(1, 2, 0), list(3)}, Fails: "got row 3 for sequence 0, want 0 to 2"},
 			{Args: args{num(f32, 3, 1, 2, 4), num(f32, 1, 1, 2, 4), table(1, 2, 0), list(1), list(2)}, Fails: "got row 1 for sequence 0, want 2"},
 		},
+		"block_gather": {
+			gatheredCase(num(f32, 5, 2, 4, 3), table(2, 4, 2, 9, 0, 1, 3), list(7, 12), 12, 0), gatheredCase(num(f32, 5, 3, 2, 5), table(3, 4, 0, 9, 9, 2, 9), list(3, 0, 2), 4, 1),
+			gatheredCase(num(f32, 40, 64, 16, 6), table(2, 4, 2, 39, 7, 9, 11), list(33, 48), 70, 1),
+			{Args: args{num(f16, 3, 1, 2, 4), table(1, 2, 0), list(3), num(boo, 3, 0)}}, {Args: args{num(f64, 3, 1, 2, 4), table(1, 8, 8), list(0), num(boo, 0)}},
+			{Args: args{num(f32, 3, 1, 2, 4), table(1, 2, 3), list(3), num(boo, 9)}, Fails: "got block 3 in column 1 of sequence 0, want 0 to 2"},
+			{Args: args{num(f32, 3, 1, 2, 4), table(1, 2, 0), list(5), num(boo, 9)}, Fails: "got 5 rows for sequence 0, want 0 to 4"},
+			{Args: args{num(f32, 3, 1, 2, 4), table(1, 2, 0), list(4), num(boo, 3)}, Fails: "got 4 rows for sequence 0, want 0 to 3"},
+			{Args: args{num(f32, 3, 1, 2, 4), table(1, 2, 0), list(-1), num(boo, 3)}, Fails: "got -1 rows for sequence 0"},
+		},
 		"block_attention": {
 			attendedCase[float32](num(f32, 2, 4, 3, 8), num(f32, 5, 2, 4, 8), num(f32, 5, 2, 4, 6), table(2, 4, 0, 9, 2, 4, 1), list(7, 12)),
 			attendedCase[float64](num(f64, 3, 2, 1, 5), num(f64, 2, 1, 3, 5), num(f64, 2, 1, 3, 5), table(3, 0, 9, 1, 9, 1, 0), list(2, 3, 6)),
@@ -76,6 +85,25 @@ func blocksCase(pool, update, table, at optest.Operand) optest.Case {
 		}
 	}
 	c.Want = []optest.Operand{optest.Of(want, p...)}
+	return c
+}
+
+// gatheredCase reads the rows of blocks: n of each sequence, where zeros stand
+// for those that it does not have.
+func gatheredCase(pool, table, lengths optest.Operand, n, end int) optest.Case {
+	c := optest.Case{Args: args{pool, table, lengths, optest.Of(make([]uint8, n), n)}, Attrs: attr("align_end", end)}
+	p, batch, columns := pool.Shape.Sizes(), table.Shape.Size(0), table.Shape.Size(1)
+	from, want := elements[float32](pool), make([]float32, batch*p[1]*n*p[3])
+	for b := range batch {
+		used := int(elements[int64](lengths)[b])
+		for h := range p[1] {
+			for row := range used {
+				block := int(elements[int64](table)[b*columns+row/p[2]])
+				copy(want[((b*p[1]+h)*n+row+end*(n-used))*p[3]:][:p[3]], from[((block*p[1]+h)*p[2]+row%p[2])*p[3]:])
+			}
+		}
+	}
+	c.Want = args{optest.Of(want, batch, p[1], n, p[3])}
 	return c
 }
 

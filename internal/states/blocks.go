@@ -18,9 +18,13 @@ import (
 //	present = concat(past, new) in attention
 //	next    = block_scatter(pool, new, table, length);  y = block_attention(q, next k, next v, table, length + new)
 //
-// All states must be keys and values of an attention, and of one length;
-// nothing else may read them but their sizes. The error names the state or the
-// call.
+//	present = concat(past, new)
+//	next    = block_scatter(pool, new, table, length);  present = block_gather(next, table, length + new, ...)
+//
+// Calls other than attention get the rows that a run's sequences have, gathered
+// as the program has them: sequences of one length then run together. All
+// states must have one length, and samples along the first axis. The error
+// names the state or the call.
 func RewriteBlocks(p *ir.Program, pairs []Pair, known func(*ir.Value) ([]byte, bool)) (*Result, error) {
 	r := newRewriter(p, pairs, known)
 	for i, s := range r.states {
@@ -41,7 +45,7 @@ func RewriteBlocks(p *ir.Program, pairs []Pair, known func(*ir.Value) ([]byte, b
 	if r.branch != nil {
 		return nil, fmt.Errorf("states: %s chooses between regions with a past and without, want attention in the program itself", r.branch.cond)
 	}
-	b := &blocks{rewriter: r, pools: map[*ir.Value]int{}, present: map[*ir.Value]int{}}
+	b := &blocks{rewriter: r, pools: map[*ir.Value]int{}, present: map[*ir.Value]int{}, gathered: map[*ir.Value]*ir.Value{}}
 	if err := b.rewrite(); err != nil {
 		return nil, err
 	}
@@ -67,6 +71,8 @@ type blocks struct {
 	pools   map[*ir.Value]int // inputs and results that are pools, with the state of each
 	present map[*ir.Value]int // what was the state after the run
 	added   *ir.Value         // rows of a run, as a list of one size
+
+	gathered map[*ir.Value]*ir.Value // the rows of states before and after the run, by what they were
 }
 
 func (b *blocks) rewrite() error {
@@ -84,10 +90,9 @@ func (b *blocks) rewrite() error {
 	number, rows := shape.Sym(b.freeSymbol("blocks")), shape.Sym(b.freeSymbol("block_rows"))
 	shapes := make([]*shape.Shape, len(b.states)) // which are set when all is emitted
 	for i, s := range b.states {
-		dims := params[s.Input].Type.Shape.Dims()
-		dims[0], dims[2] = number, rows
+		heads, size := partsOfRow(params[s.Input].Type.Shape, s.Axis)
 		var err error
-		if shapes[i], err = shape.FromDims(dims...); err != nil {
+		if shapes[i], err = shape.FromDims(number, shape.N(heads), rows, shape.N(size)); err != nil {
 			return err
 		}
 	}
@@ -96,10 +101,9 @@ func (b *blocks) rewrite() error {
 		list, ours := b.at[c]
 		switch {
 		case ours && c.Op.Name == "attention":
-			if err := b.wantWide(c); err != nil {
-				return err
-			}
 			b.attend(c, list)
+		case ours && c.Op.Name == "concat":
+			b.put(list[0], b.inPool(list[0], c.Args[1].Value), b.group.length)
 		case ours:
 			b.write(c, list[0])
 		case c.Op.Name == "attention" && b.pooled(c.Args[1].Value) && b.pooled(c.Args[2].Value):
@@ -110,19 +114,26 @@ func (b *blocks) rewrite() error {
 			b.calls = append(b.calls, c)
 		}
 	}
-	for i, s := range b.states {
-		params[s.Input].Type.Shape = shapes[i]
-		b.pools[params[s.Input]] = i
-	}
 	b.sayRows(b.group)
 	b.program.Body.Calls = b.calls
 	b.dropDead()
 	b.calls = nil
-	for _, c := range b.program.Body.Calls { // of sizes those alone that are read
+	for _, c := range b.program.Body.Calls { // of sizes and rows those alone that are read
 		if b.node = c.Node; c.Op.Name == "shape" && b.isState(c.Args[0].Value) {
 			c.Args[0].Value = b.standIn(c)
+		} else if c.Op.Name != "block_scatter" && c.Op.Name != "block_attention" {
+			b.readRows(c, c)
 		}
 		b.calls = append(b.calls, c)
+	}
+	for i, v := range b.program.Body.Results {
+		if !slices.ContainsFunc(b.states, func(s State) bool { return s.Output == i }) && b.isJoined(v) {
+			b.program.Body.Results[i] = b.rows(v, v.Def)
+		}
+	}
+	for i, s := range b.states {
+		params[s.Input].Type.Shape = shapes[i]
+		b.pools[params[s.Input]] = i
 	}
 	b.program.Body.Calls = slices.Concat(b.first, b.calls)
 	if b.err != nil {
@@ -137,16 +148,16 @@ func (b *blocks) join(i int) error {
 	in, out := b.program.Body.Params[s.Input], b.program.Body.Results[s.Output]
 	c, first := out.Def, b.program.Body.Params[b.states[0].Input]
 	switch rows := dimOf(in, s.Axis); {
-	case c.Op.Name == "concat":
-		return fmt.Errorf("state %s: %s joins its rows and other calls than attention read them, want an Attention with past keys and values, or a GroupQueryAttention", in, c.Where())
-	case in.Type.Shape.Rank() != 4 || s.Axis != 2:
+	case s.Axis == 0:
+		return fmt.Errorf("state %s: %s appends along axis 0 of %s, want another one: axis 0 is that of sequences", in, c.Where(), in.Type)
+	case c.Op.Name != "concat" && (in.Type.Shape.Rank() != 4 || s.Axis != 2):
 		return fmt.Errorf("state %s: %s appends along axis %d of %s, want axis 2 of 4", in, c.Where(), s.Axis, in.Type)
 	case dimOf(in, 0) != b.batch || rows != dimOf(first, b.states[0].Axis) || s.Kind != b.states[0].Kind:
 		return fmt.Errorf("states %s and %s: got %s and %s, want one batch and one length of all states", first, in, first.Type, in.Type)
 	}
-	for _, axis := range []int{1, 3} {
-		if _, sized := dimOf(in, axis).Size(); !sized {
-			return fmt.Errorf("state %s: got %s, want heads and a size of heads that are known", in, in.Type)
+	for axis, d := range in.Type.Shape.Dims() {
+		if _, sized := d.Size(); !sized && axis != 0 && axis != s.Axis {
+			return fmt.Errorf("state %s: got %s, want the sizes of all axes known, such as heads and their size, but those of sequences and rows", in, in.Type)
 		}
 	}
 	s.Group, b.present[out] = 0, i
@@ -155,7 +166,12 @@ func (b *blocks) join(i int) error {
 
 func (b *blocks) isState(v *ir.Value) bool {
 	_, after := b.present[v]
-	return after || slices.ContainsFunc(b.states, func(s State) bool { return b.program.Body.Params[s.Input] == v })
+	return after || b.stateOf(v) >= 0
+}
+
+// stateOf returns the state that an input is, -1 for none.
+func (b *blocks) stateOf(v *ir.Value) int {
+	return slices.IndexFunc(b.states, func(s State) bool { return b.program.Body.Params[s.Input] == v })
 }
 
 // pooled reports whether a value is one that was written into a pool.
@@ -183,16 +199,19 @@ func (b *blocks) put(i int, rows, at *ir.Value) *ir.Value {
 	return pool
 }
 
-// wantWide refuses attention of other types than block_attention computes.
-func (b *blocks) wantWide(c *ir.Call) error {
-	if q := c.Args[0].Value.Type; q.DType != dtype.F32 && q.DType != dtype.F64 {
-		return fmt.Errorf("%s: got queries %s, want f32 or f64 where keys are in a pool", c.Where(), q)
-	}
-	return nil
+// isWide reports whether block_attention computes a call of attention: it takes
+// no types of 16 bits.
+func (b *blocks) isWide(c *ir.Call) bool {
+	dt := c.Args[0].Value.Type.DType
+	return dt == dtype.F32 || dt == dtype.F64
 }
 
 // attend makes a call of attention with past keys and values one over pools.
 func (b *blocks) attend(c *ir.Call, list []int) {
+	if !b.isWide(c) {
+		b.attendRows(c, list)
+		return
+	}
 	packed := c.Args[0].Value.Type.Shape.Rank() == 3
 	q := b.heads(c.Args[0].Value, packed, c.Attrs.Int("q_num_heads", 0))
 	var pools [3]*ir.Value
@@ -223,9 +242,6 @@ func (b *blocks) attend(c *ir.Call, list []int) {
 // attendWritten makes a call of attention over written keys and values one over
 // pools.
 func (b *blocks) attendWritten(c *ir.Call) error {
-	if err := b.wantWide(c); err != nil {
-		return err
-	}
 	if len(c.Args) < 7 || c.Args[6].Value == nil {
 		return fmt.Errorf("%s: got no number of keys per sample, want one: a pool has no others", c.Where())
 	}
@@ -235,6 +251,11 @@ func (b *blocks) attendWritten(c *ir.Call) error {
 		}
 	}
 	k, v := b.program.Body.Results[b.states[b.present[c.Args[1].Value]].Output], b.program.Body.Results[b.states[b.present[c.Args[2].Value]].Output]
+	if !b.isWide(c) {
+		c.Args[1].Value, c.Args[2].Value = b.leading(k, c.Args[6].Value), b.leading(v, c.Args[6].Value)
+		b.calls = append(b.calls, c)
+		return nil
+	}
 	args := []*ir.Value{c.Args[0].Value, k, v, b.table, c.Args[6].Value}
 	if mask := c.Args[3].Value; mask != nil {
 		args = append(args, mask)
@@ -261,8 +282,12 @@ func (b *blocks) write(c *ir.Call, i int) {
 
 // even notes that a call reads what is one for all sequences of a run.
 func (b *blocks) even(c *ir.Call) {
+	b.sayEven(c, "reads the length of the past")
+}
+
+func (b *blocks) sayEven(c *ir.Call, why string) {
 	if b.evenBy == "" {
-		b.evenBy = c.Where()
+		b.evenBy = c.Where() + " " + why
 	}
 }
 
@@ -272,14 +297,14 @@ func (b *blocks) standIn(c *ir.Call) *ir.Value {
 	b.even(c)
 	v := c.Args[0].Value
 	to, rows := &b.first, b.rowsOf(b.group)
-	if i, after := b.present[v]; after {
+	i, after := b.present[v]
+	if after {
 		v, to = b.program.Body.Params[b.states[i].Input], &b.calls
 		rows = b.emit(to, v.Name+".end", "add", nil, rows, b.added)
+	} else {
+		i = b.stateOf(v)
 	}
-	heads, _ := dimOf(v, 1).Size()
-	size, _ := dimOf(v, 3).Size()
-	list := b.emit(to, v.Name+".sizes", "concat", op.Attrs{{Name: "axis", Value: int64(0)}},
-		b.emit(to, v.Name+".batch", "shape", span(0), b.table), b.ints(to, int64(heads)), rows, b.ints(to, int64(size)))
+	list := b.sizesWith(to, i, rows)
 	return b.emit(to, v.Name+".alike", "constant_of_shape", op.Attrs{{Name: "dtype", Value: dtype.U8}}, list)
 }
 
@@ -326,7 +351,7 @@ func (b *blocks) check() (err error) {
 	}
 	b.program.Walk(func(_ *ir.Block, c *ir.Call) {
 		for i := range c.Args {
-			ours := c.Op.Name == "block_scatter" && i == 0 || c.Op.Name == "block_attention" && (i == 1 || i == 2)
+			ours := (c.Op.Name == "block_scatter" || c.Op.Name == "block_gather") && i == 0 || c.Op.Name == "block_attention" && (i == 1 || i == 2)
 			if v := c.Args[i].Value; v != nil && !ours {
 				refuse(v, c.Where())
 			}

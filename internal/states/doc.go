@@ -18,7 +18,8 @@
 // becomes shift(past, new).
 //
 // [RewriteBlocks] makes the inputs pools of blocks instead, in which the rows
-// of many sequences lie by a table.
+// of many sequences lie by a table. Attention reads them there; for any other
+// call the rows of a run's sequences are gathered.
 //
 // The package holds no memory. A program that is rewritten belongs to one
 // goroutine.

@@ -56,7 +56,7 @@ type Result struct {
 
 	// Of RewriteBlocks:
 	Table int    // the input i64[batch,columns] that has the blocks of each sequence
-	Even  string // a call that reads the past's length, which is one for all sequences then; "" for none
+	Even  string // the call that reads the length or all rows of the past, and which it does: all sequences have one length then; "" for none
 }
 
 // Rewrite changes the program in place and infers its types again. known is
