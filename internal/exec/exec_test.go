@@ -57,6 +57,9 @@ func weightsFor(p *ir.Program) ir.WeightMap {
 		if list, ok := strings.CutPrefix(w.Name, "ints_"); ok {
 			for n := range strings.SplitSeq(list, "_") {
 				v, _ := strconv.Atoi(n)
+				if n == "rest" {
+					v = -1
+				}
 				weights[w.Name] = binary.LittleEndian.AppendUint64(weights[w.Name], uint64(v))
 			}
 		}
@@ -93,6 +96,11 @@ func start(t *testing.T, p *ir.Program, weights ir.Weights) (*exec.Executable, *
 // compares the results bit by bit.
 func runBoth(t *testing.T, p *ir.Program, seed uint64) *plan.Plan {
 	t.Helper()
+	return runWith(t, p, seed, exec.Options{Threads: 2})
+}
+
+func runWith(t *testing.T, p *ir.Program, seed uint64, o exec.Options) *plan.Plan {
+	t.Helper()
 	memorytest.Check(t)
 	r := rand.New(rand.NewPCG(seed, 1))
 	weights := weightsFor(p)
@@ -109,7 +117,7 @@ func runBoth(t *testing.T, p *ir.Program, seed uint64) *plan.Plan {
 		inputs = append(inputs, bytesFor(v.Type, r))
 	}
 	want = interpret(t, p, weights, inputs)
-	exe, err := exec.Compile(context.Background(), p, weights, exec.Options{Threads: 2})
+	exe, err := exec.Compile(context.Background(), p, weights, o)
 	if err != nil {
 		t.Fatal(err)
 	}

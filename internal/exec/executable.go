@@ -56,7 +56,7 @@ type Options struct {
 	// has none.
 	Apart bool
 
-	straight *bool // whether no value has strides, where that is decided
+	limits *limits // of joins, where they are found
 }
 
 // Executable is a compiled program: the numbers of its plan, proved, and where

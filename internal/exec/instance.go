@@ -24,8 +24,9 @@ var ErrStructure = errors.New("the final program does not hold for these sizes")
 // the bytes of constants may depend on the sizes too.
 //
 // An instance is what [Compile] makes of a program with these types, but for
-// the offsets in the arena: values are placed as before where that takes at
-// most a fiftieth more than the lower bound. It shares with the executables of
+// the parts that were found to be copied for the first types, and for the
+// offsets in the arena: values are placed as before where that takes at most a
+// fiftieth more than the lower bound. It shares with the executables of
 // its program the parts that do not depend on sizes. Its figures are proved
 // like any other's.
 //
@@ -54,7 +55,7 @@ func (e *Executable) Instance(ctx context.Context, types ir.Types, table ir.Weig
 // the arena has a capacity for many sizes, at most a twentieth larger.
 func (e *Executable) compareFresh(ctx context.Context) {
 	o := e.structure.options
-	o.straight = &e.structure.lowering.straight // it was decided for the first sizes
+	o.limits = &e.structure.lowering.limits // they were found for the first sizes
 	fresh, err := Compile(ctx, e.Program.With(e.types), e.weights, o)
 	if err != nil {
 		if ctx.Err() == nil {
@@ -126,6 +127,11 @@ func (s *structure) instance(ctx context.Context, types ir.Types, table ir.Weigh
 	e, err := s.lower(types, table)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrStructure, err)
+	}
+	if fits, err := s.isLimitedFor(types, table); err != nil {
+		return nil, err
+	} else if !fits {
+		return nil, fmt.Errorf("%w: fewer bytes live if more lies in place", ErrStructure)
 	}
 	placed, err := s.place(ctx, s.lowering.problem())
 	if err != nil {

@@ -54,9 +54,9 @@ type lowering struct {
 	joins    []int       // calls whose operands or results may be boxes of others
 
 	leastMemory, oneThread bool // of the options
-	straight               bool // no value has strides
 	apart                  bool // sizes share one arena
 	listing                bool // inPlace and declined are filled
+	limits                 limits
 
 	fixed []bool // by number of the call: its constants do not depend on sizes
 

@@ -30,9 +30,10 @@ type joiner struct {
 	short  map[int64]string // reasons, by the bytes of pieces
 
 	// For the types of now.
-	counts  []int             // by ID: of how many parts a value is put together; 0 where that was not asked
-	next    []*ir.Value       // by ID: the one after it in its storage
-	reasons map[[2]int]string // by call and operand, or ^result: why it is copied
+	counts  []int            // by ID: of how many parts a value is put together; 0 where that was not asked
+	next    []*ir.Value      // by ID: the one after it in its storage
+	reasons map[joint]string // why it is copied
+	tried   []candidate
 
 	// Of the join that is tried.
 	before    []moved
@@ -48,7 +49,7 @@ type moved struct {
 // newJoiner makes the joiner of a lowering, with what does not depend on types.
 func newJoiner(l *lowering) *joiner {
 	j := &joiner{lowering: l, users: make([][]int, len(l.values)), around: make([]bool, len(l.values)), short: map[int64]string{},
-		counts: make([]int, len(l.values)), next: make([]*ir.Value, len(l.values)), reasons: map[[2]int]string{}}
+		counts: make([]int, len(l.values)), next: make([]*ir.Value, len(l.values)), reasons: map[joint]string{}}
 	for k := range j.calls {
 		for _, a := range j.calls[k].Args {
 			if a.Value != nil {
@@ -98,17 +99,16 @@ func (l *lowering) placeParts() (changed bool) {
 		c := &l.calls[k]
 		for i := range c.Args {
 			if j.isPart(k, i) && !j.liesInPart(k, i) {
-				reason := j.join(k, c.Args[i].Value, c.Results[0], c.partAt(i))
-				j.note(k, i, reason, &changed)
+				j.tryJoin(joint{k, i}, c.Args[i].Value, c.Results[0], c.partAt(i))
 			}
 		}
 		for r := range c.Results {
 			if arg, at := j.boxOf(k, r); arg >= 0 && !j.isView(k, r) {
-				reason := j.join(k, c.Results[r], c.Args[arg].Value, at)
-				j.note(k, ^r, reason, &changed)
+				j.tryJoin(joint{k, ^r}, c.Results[r], c.Args[arg].Value, at)
 			}
 		}
 	}
+	changed = j.hasMade(false)
 	if changed {
 		l.storages = slices.DeleteFunc(l.storages, func(s *storage) bool { return s.joined })
 	}
@@ -118,18 +118,24 @@ func (l *lowering) placeParts() (changed bool) {
 	return changed
 }
 
-func (j *joiner) note(k, i int, reason string, changed *bool) {
-	if reason != "" {
-		j.reasons[[2]int{k, i}] = reason
-	} else {
-		*changed = true
+// tryJoin joins a part and a whole, unless there is a reason not to.
+func (j *joiner) tryJoin(x joint, part, whole *ir.Value, at []int) {
+	strided := !j.hasStrides(part, j.strides(whole))
+	reason := j.limits.refuse(x, strided)
+	if reason == "" {
+		reason = j.join(x.call, part, whole, at)
 	}
+	if reason != "" {
+		j.reasons[x] = reason
+	}
+	j.tried = append(j.tried, candidate{x, strided, reason == "", j.of(part).size})
 }
 
 // collect finds what lies in each storage.
 func (j *joiner) collect() {
 	clear(j.counts)
 	clear(j.reasons)
+	j.tried = j.tried[:0]
 	for _, list := range [][]*ir.Value{j.program.Body.Params, j.defs} {
 		for _, v := range list {
 			s := j.of(v).storage
@@ -311,9 +317,6 @@ func (j *joiner) join(k int, part, whole *ir.Value, at []int) (reason string) {
 		}
 	}
 	strided := !j.hasStrides(part, j.strides(whole))
-	if strided && j.straight {
-		return "no proof of its strides was found"
-	}
 	if n := j.pieceOf(part, whole); strided && n < shortPiece && !j.leastMemory {
 		return j.shortPieces(n)
 	}
@@ -731,7 +734,7 @@ func (j *joiner) report() {
 				j.inPlace = append(j.inPlace, plan.InPlace{Call: k, Operand: i, Value: c.Results[0].Name, Of: a.Value.Name,
 					Kind: plan.AliasPart, Bytes: j.of(a.Value).size})
 			default:
-				j.decline(k, i, j.reasons[[2]int{k, i}])
+				j.decline(k, i, j.reasons[joint{k, i}])
 			}
 		}
 		for r, v := range c.Results {
@@ -744,7 +747,7 @@ func (j *joiner) report() {
 				j.inPlace = append(j.inPlace, plan.InPlace{Call: k, Operand: arg, Result: r, Value: v.Name, Of: c.Args[arg].Value.Name,
 					Kind: plan.AliasView, Bytes: j.of(v).size})
 			default:
-				j.decline(k, arg, j.reasons[[2]int{k, ^r}])
+				j.decline(k, arg, j.reasons[joint{k, ^r}])
 			}
 		}
 	}

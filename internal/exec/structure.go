@@ -49,8 +49,8 @@ func newStructure(p *ir.Program, o Options) *structure {
 	if o.Apart {
 		s.lowering.joins = nil
 	}
-	if o.straight != nil {
-		s.lowering.straight = *o.straight
+	if o.limits != nil {
+		s.lowering.limits = *o.limits
 	}
 	s.weights = make([]*ir.Value, p.NumIDs())
 	for _, v := range p.Weights {
@@ -67,14 +67,21 @@ func newStructure(p *ir.Program, o Options) *structure {
 }
 
 // compile makes the executable for the program's own types. The checker may
-// have no proof for values with strides whose steps make no grid: then there
-// are none in any executable of the structure.
+// have no proof for values with strides whose steps make no grid: those are not
+// placed so in any executable of the structure.
 func (s *structure) compile(ctx context.Context, types ir.Types, table ir.Weights) (*Executable, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e, err := s.compileOnce(ctx, types, table)
-	if violation := new(check.Violation); errors.As(err, &violation) && len(e.layouts) > 0 {
-		s.lowering.straight = true
+	violation := new(check.Violation)
+	if errors.As(err, &violation) && s.options.limits == nil && s.lowering.hasMade(true) {
+		if err := s.limitUnproved(ctx, types, table); err != nil {
+			return nil, err
+		}
+		e, err = s.compileOnce(ctx, types, table)
+	}
+	if errors.As(err, &violation) && s.options.limits == nil && s.lowering.hasMade(true) {
+		s.lowering.limits = limits{{strided: true, reason: unproved}}
 		e, err = s.compileOnce(ctx, types, table)
 	}
 	if err != nil {
@@ -102,23 +109,6 @@ func (s *structure) compileOnce(ctx context.Context, types ir.Types, table ir.We
 	}
 	s.firstCode, s.packing = e.code, e.packing
 	return e, s.finish(e, ts)
-}
-
-// lowerLeast is lower, with strides unless the values take less without them: a
-// box that lives long keeps all bytes that it spans.
-func (s *structure) lowerLeast(types ir.Types, table ir.Weights) (*Executable, error) {
-	e, err := s.lower(types, table)
-	l := s.lowering
-	if err != nil || s.options.straight != nil || !slices.ContainsFunc(l.defs, func(v *ir.Value) bool { return l.of(v).layout != nil }) {
-		return e, err
-	}
-	strided := mostLive(l.problem())
-	l.straight = true
-	if e, err = s.lower(types, table); err != nil || mostLive(l.problem()) < strided {
-		return e, err
-	}
-	l.straight = false
-	return s.lower(types, table)
 }
 
 // placeFirst places the values of the first executable.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/compute"
+	"github.com/tenure-go/tenure/internal/modeltest"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/plan"
@@ -160,6 +161,9 @@ func (d *randomProgram) countBoxes(t *rapid.T, seen map[string]int) {
 	d.apart = false
 	seen["arena"] += int(document.ArenaBytes)
 	seen["arena if all is copied"] += int(whole.ArenaBytes)
+	if most := modeltest.Must(whole.Bytes()).LowerBound; document.LowerBoundBytes > most {
+		t.Fatalf("got %d bytes that live at one time, want at most %d as where all is copied\n%s", document.LowerBoundBytes, most, e.Program)
+	}
 	if whole.ArenaBytes < e.ArenaBytes {
 		seen["larger arena"]++
 	}
