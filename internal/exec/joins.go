@@ -175,8 +175,9 @@ func (s *structure) isLimitedFor(types ir.Types, table ir.Weights) (bool, error)
 	return true, err
 }
 
-// limitUnproved keeps the lowering from joins that give values strides for which
-// the checker has no proof. There is none for all that the last lowering made.
+// limitUnproved keeps the lowering from joins that give values strides for
+// which the checker has no proof. There is none for all that the last lowering
+// made.
 func (s *structure) limitUnproved(ctx context.Context, types ir.Types, table ir.Weights) error {
 	l := s.lowering
 	l.limits = nil

@@ -14,8 +14,8 @@ import (
 	"github.com/tenure-go/tenure/plan"
 )
 
-// unprovedJoin is a program in whose plan one part may not be joined: row widths
-// of 144 and 36 in a result of width 180 make no grid with the rows of 3.
+// unprovedJoin is a program in whose plan one part is not joined: row widths of
+// 144 and 36 in a result of width 180 make no grid with the rows of 3.
 const unprovedJoin = `func @f(%x: f32[4,3,3,N]) -> (f32[3,6,?], f32[3,6,?]) {
   weight @ints_1_6_rest: i64[3]
   %a = tanh(%x)
@@ -110,8 +110,8 @@ func TestInstancesDropTheSameJoins(t *testing.T) {
 	}
 }
 
-// A plan for other sizes is no instance where fewer bytes live if the parts that
-// were dropped for the first sizes lie in place.
+// A plan for other sizes is no instance where fewer bytes live if the parts
+// that were dropped for the first sizes lie in place.
 func TestInstancesThatNeedTheJoins(t *testing.T) {
 	const text = `func @f(%x: f32[8,8], %y: f32[N,8]) -> (f32[8,32]) {
   weight @i64_0: i64[1]
