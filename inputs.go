@@ -140,6 +140,7 @@ func (r *running) findPlan(ctx context.Context) error {
 			continue
 		}
 		if err != nil {
+			r.unplanned = true
 			return fmt.Errorf("run: %w", err)
 		}
 		if !r.forgoReuse() {

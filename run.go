@@ -106,25 +106,26 @@ func (s *Session) PlanFor(ctx context.Context, in Inputs) (*plan.Plan, error) {
 // running is one run, with all that it has taken until now. A session keeps
 // those that have ended for its next runs.
 type running struct {
-	session  *Session
-	operands []tensor.Operand // in the order of the model's inputs, as the rest
-	taken    tensor.Taken
-	types    []op.Type
-	donated  []bool
-	packed   []*tensor.Tensor // inputs that are copies of elements of sequences
-	inputs   [][]byte
-	input    func(i int) []byte // reads inputs
-	opts     runOptions
-	exe      *exec.Executable
-	outputs  []output
-	results  [][]byte // the bytes of the outputs
-	slot     *exec.Slot
-	runner   *exec.Runner
-	step     string // that failed
-	cause    error  // why
-	done     bool   // nothing can fail any more
-	profile  *profiledRun
-	states   keeper // of inputs and outputs, nil for none
+	session   *Session
+	operands  []tensor.Operand // in the order of the model's inputs, as the rest
+	taken     tensor.Taken
+	types     []op.Type
+	donated   []bool
+	packed    []*tensor.Tensor // inputs that are copies of elements of sequences
+	inputs    [][]byte
+	input     func(i int) []byte // reads inputs
+	opts      runOptions
+	exe       *exec.Executable
+	unplanned bool // the session has no plan for the types
+	outputs   []output
+	results   [][]byte // the bytes of the outputs
+	slot      *exec.Slot
+	runner    *exec.Runner
+	step      string // that failed
+	cause     error  // why
+	done      bool   // nothing can fail any more
+	profile   *profiledRun
+	states    keeper // of inputs and outputs, nil for none
 }
 
 // keeper keeps inputs and outputs of runs: a [States] or a [StatePool].
@@ -155,7 +156,7 @@ func (r *running) forget() {
 	clear(r.outputs)
 	clear(r.results)
 	r.opts, r.exe, r.slot, r.runner = runOptions{}, nil, nil, nil
-	r.step, r.cause, r.done, r.profile, r.states = "", nil, false, nil, nil
+	r.step, r.cause, r.done, r.profile, r.states, r.unplanned = "", nil, false, nil, nil, false
 }
 
 // configure applies the options of the run, and finds the outputs that they

@@ -411,7 +411,7 @@ func copyRows(dst *tensor.Tensor, to int, src *tensor.Tensor, from, n, axis int)
 // rows than there is room for, and err for any other: it looks for a plan with
 // more room.
 func (st *States) whyFull(ctx context.Context, r *running, err error) error {
-	if !errors.Is(err, ErrShape) || r.exe != nil {
+	if !r.unplanned || ctx.Err() != nil {
 		return err
 	}
 	const tries = 4

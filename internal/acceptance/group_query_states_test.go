@@ -2,12 +2,15 @@ package acceptance_test
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/tenure-go/tenure"
 	"github.com/tenure-go/tenure/internal/modeltest"
 	"github.com/tenure-go/tenure/memory/memorytest"
+	"github.com/tenure-go/tenure/tensor"
 )
 
 // TestGroupQueryStates keeps the caches of a GroupQueryAttention in buffers, in
@@ -122,5 +125,55 @@ func TestGroupQueryPool(t *testing.T) {
 	}
 	if got := s.Stats().Compiled; got != plans || list[0].Len() != 6 || list[1].Len() != 5 {
 		t.Errorf("got %d plans, %d and %d rows, want %d, 6 and 5", got, list[0].Len(), list[1].Len(), plans)
+	}
+}
+
+// TestGroupQueryWindow drops no rows of caches in which the node says where to
+// write: a run without room is refused, and one that Truncate made room for is
+// that of caches that grow.
+func TestGroupQueryWindow(t *testing.T) {
+	memorytest.Check(t)
+	file := groupQueryFile(true, true)
+	pairs := tenure.WithStates(tenure.StatePair{Input: "past_keys", Output: "keys"}, tenure.StatePair{Input: "past_values", Output: "values"})
+	s, plain := modeltest.Session(t, modeltest.LoadBytes(t, file, pairs)), modeltest.Session(t, modeltest.LoadBytes(t, file))
+	st, err := s.NewStates(4, tenure.WithWindow(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	in := func(place int) tenure.Inputs {
+		return tenure.Inputs{"x": modeltest.Of(t, tokenRow(0, place), 1, 1, tokenWidth), "mask": modeltest.Of(t, slices.Repeat([]int64{1}, place+1), 1, place+1)}
+	}
+	var wants []*tensor.Tensor
+	grown := begin(t, plain, 1, 0)
+	for place := range 4 {
+		out, err := st.Run(context.Background(), in(place))
+		if err != nil {
+			t.Fatalf("token %d: %v", place, err)
+		}
+		given := in(place)
+		given["past_keys"], given["past_values"] = grown.keys, grown.values
+		want := modeltest.Run(t, plain, given)
+		wants, grown.keys, grown.values = append(wants, want["y"]), want["keys"], want["values"]
+		if why := modeltest.Differs(out["y"], want["y"], modeltest.Tolerance{ATol: 1e-6, RTol: 1e-5}); why != "" {
+			t.Errorf("token %d: %s", place, why)
+		}
+		if err := out.Release(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := st.Run(context.Background(), in(4)); !errors.Is(err, tenure.ErrLimit) || !strings.Contains(err.Error(), "got 1 rows behind 4, want at most 4 in all") || st.Len() != 4 {
+		t.Fatalf("a run without room: got %d rows, error %v, want 4 and ErrLimit with the figures", st.Len(), err)
+	}
+	if err := st.Truncate(3); err != nil {
+		t.Fatal(err)
+	}
+	out, err := st.Run(context.Background(), in(3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Release()
+	if why := modeltest.Differs(out["y"], wants[3], modeltest.Tolerance{ATol: 1e-6, RTol: 1e-5}); why != "" {
+		t.Errorf("the last token again: %s", why)
 	}
 }
