@@ -69,7 +69,8 @@ type pooledText struct {
 // TestPoolAgainstStates draws runs of some sequences, forks, truncations and
 // ends, and compares every run with states that share nothing.
 func TestPoolAgainstStates(t *testing.T) {
-	for _, c := range []struct{ name, text, alone string }{{"attending", attending, attending}, {"packed", packed, packed}, {"scattering", scattering, attending}} {
+	for _, c := range []struct{ name, text, alone string }{{"attending", attending, attending}, {"packed", packed, packed}, {"scattering", scattering, attending},
+		{"scattering f16", narrowed(scattering, "f16"), narrowed(attending, "f16")}, {"scattering bf16", narrowed(scattering, "bf16"), narrowed(attending, "bf16")}} {
 		t.Run(c.name, func(t *testing.T) {
 			memorytest.Check(t)
 			for _, rows := range []int{1, 3, 4} {
@@ -77,6 +78,14 @@ func TestPoolAgainstStates(t *testing.T) {
 			}
 		})
 	}
+}
+
+// narrowed is a model with states of 16 bits, whose x and y are f32.
+func narrowed(text, dt string) string {
+	text = strings.ReplaceAll(strings.ReplaceAll(text, "f32", dt), "%x: "+dt, "%wide: f32")
+	text = strings.Replace(text, "%v = mul(%x, %x)", "%x = cast(%wide) {to = "+dt+"}\n%v = mul(%x, %x)", 1)
+	text = strings.Replace(text, "return %y,", "%all = cast(%y) {to = f32}\nreturn %all,", 1)
+	return strings.NewReplacer("%wide", "%x", "%x", "%n16", "%all", "%y", "%y", "%y16").Replace(text)
 }
 
 func poolAgainstStates(t *testing.T, text, alone string, blockRows int) {
@@ -170,7 +179,7 @@ func runTexts(t *testing.T, pool *tenure.StatePool, texts []pooledText, text str
 	for _, x := range texts {
 		list, at = append(list, x.pooled), append(at, int64(x.alone.Len()))
 	}
-	if text == scattering {
+	if strings.Contains(text, "%at:") {
 		in["at"] = modeltest.Of(t, at, len(at))
 	}
 	out, err := pool.Run(context.Background(), list, in)

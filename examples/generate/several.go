@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/tenure-go/tenure"
 	"github.com/tenure-go/tenure/tensor"
@@ -69,18 +70,34 @@ func (s *several) begin(ctx context.Context, prompt []int64, n int, draw func(lo
 	return nil
 }
 
-// advance adds a token to every text.
+// advance adds a token to every text. A mask has the places of one length, so
+// texts of as many tokens run together where the model has one.
 func (s *several) advance(ctx context.Context, draw func(logits []float32) int64) error {
-	var sequences []*tenure.StateSequence
-	var tokens [][]int64
+	var groups [][]*text
 	for _, x := range s.texts {
-		sequences, tokens = append(sequences, x.sequence), append(tokens, x.tokens[len(x.tokens)-1:])
+		at := slices.IndexFunc(groups, func(g []*text) bool {
+			return !slices.Contains(s.inputs, "attention_mask") || g[0].sequence.Len() == x.sequence.Len()
+		})
+		if at < 0 {
+			at, groups = len(groups), append(groups, nil)
+		}
+		groups[at] = append(groups[at], x)
 	}
-	logits, err := s.step(ctx, sequences, tokens)
-	for i := range logits {
-		s.texts[i].tokens = append(s.texts[i].tokens, draw(logits[i]))
+	for _, g := range groups {
+		var sequences []*tenure.StateSequence
+		var tokens [][]int64
+		for _, x := range g {
+			sequences, tokens = append(sequences, x.sequence), append(tokens, x.tokens[len(x.tokens)-1:])
+		}
+		logits, err := s.step(ctx, sequences, tokens)
+		if err != nil {
+			return err
+		}
+		for i, x := range g {
+			x.tokens = append(x.tokens, draw(logits[i]))
+		}
 	}
-	return err
+	return nil
 }
 
 // step runs the model with as many tokens of each sequence, and returns the
@@ -95,6 +112,10 @@ func (s *several) step(ctx context.Context, sequences []*tenure.StateSequence, t
 	for _, name := range s.inputs {
 		var list []int64
 		for i, q := range sequences {
+			if name == "attention_mask" {
+				list = append(list, slices.Repeat([]int64{1}, q.Len()+len(tokens[i]))...)
+				continue
+			}
 			for j, token := range tokens[i] {
 				if name == "position_ids" {
 					token = int64(q.Len() + j)
@@ -102,10 +123,7 @@ func (s *several) step(ctx context.Context, sequences []*tenure.StateSequence, t
 				list = append(list, token)
 			}
 		}
-		if name == "attention_mask" {
-			return nil, fmt.Errorf("got input %s, want a model without, whose sequences have lengths of their own", name)
-		}
-		x, err := tensor.Of(list, len(sequences), len(tokens[0]))
+		x, err := tensor.Of(list, len(sequences), len(list)/len(sequences))
 		if err != nil {
 			return nil, err
 		}

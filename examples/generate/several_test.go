@@ -2,7 +2,10 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -64,5 +67,44 @@ func TestTextsOnCommandLine(t *testing.T) {
 	}
 	if err := run([]string{"-texts", "0"}, &out, &about); err == nil {
 		t.Error("no texts: got no error, want one")
+	}
+}
+
+// TestTextsOfOtherDecoder writes texts of a decoder whose attention is spelled
+// out, with a mask of one length: each is the text that is written alone.
+func TestTextsOfOtherDecoder(t *testing.T) {
+	file := filepath.Join(cmp.Or(os.Getenv("TENURE_SHARED"), filepath.Join("..", "..", "..", "shared")), "models", "gpt2_tiny", "model.onnx")
+	if _, err := os.Stat(file); err != nil {
+		t.Skip("the optional test data are not here: ", err)
+	}
+	memorytest.Check(t)
+	m, err := loadWith(file, tenure.WithStatePool())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	s, err := newSeveral(m, 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	prompts := [][]int64{{5, 6, 7}, {8, 9, 10, 11, 12}, {13, 14, 15}}
+	for _, list := range prompts {
+		if err := s.begin(context.Background(), list, 2, greedy().draw); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 19 {
+		if err := s.advance(context.Background(), greedy().draw); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, list := range prompts {
+		want := collect(t, open(t, file, 60), list, 20, greedy())
+		for _, x := range s.texts[2*i:][:2] {
+			if got := x.tokens[len(list):]; !slices.Equal(got, want) {
+				t.Errorf("%v: got %v, want %v", list, got, want)
+			}
+		}
 	}
 }

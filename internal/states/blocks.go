@@ -56,7 +56,7 @@ func RewriteBlocks(p *ir.Program, pairs []Pair, known func(*ir.Value) ([]byte, b
 	for i := range result.States {
 		result.States[i].Kind = Appended // a pool has no rows to write but those behind the length
 	}
-	result.Table, result.Even = b.tableAt, b.evenBy
+	result.Shapes, result.Table, result.Even = b.shapes, b.tableAt, b.evenBy
 	return result, nil
 }
 
@@ -64,7 +64,8 @@ func RewriteBlocks(p *ir.Program, pairs []Pair, known func(*ir.Value) ([]byte, b
 type blocks struct {
 	*rewriter
 	group   *group
-	table   *ir.Value // input tableAt
+	table   *ir.Value      // input tableAt
+	shapes  []*shape.Shape // Shapes of the result
 	tableAt int
 	evenBy  string // Even of the result
 	batch   shape.Dim
@@ -161,6 +162,7 @@ func (b *blocks) join(i int) error {
 		}
 	}
 	s.Group, b.present[out] = 0, i
+	b.shapes = append(b.shapes, in.Type.Shape)
 	return nil
 }
 

@@ -55,8 +55,9 @@ type Result struct {
 	Past   bool
 
 	// Of RewriteBlocks:
-	Table int    // the input i64[batch,columns] that has the blocks of each sequence
-	Even  string // the call that reads the length or all rows of the past, and which it does: all sequences have one length then; "" for none
+	Shapes []*shape.Shape // what the input of each state had before it was a pool
+	Table  int            // the input i64[batch,columns] that has the blocks of each sequence
+	Even   string         // the call that reads the length or all rows of the past, and which it does: all sequences have one length then; "" for none
 }
 
 // Rewrite changes the program in place and infers its types again. known is
