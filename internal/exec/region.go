@@ -11,8 +11,17 @@ import (
 // of the bytes that follow one another.
 type region struct {
 	lo   int64
-	axes []counted
+	n    int // of few
 	few  [6]counted
+	many []counted // in place of few, if these are not enough
+}
+
+// axes returns the steps and counts.
+func (r *region) axes() []counted {
+	if r.many != nil {
+		return r.many
+	}
+	return r.few[:r.n]
 }
 
 // counted is n pieces, step bytes from one to the next.
@@ -20,22 +29,40 @@ type counted struct{ n, step int64 }
 
 // setTo makes r the bytes of a place that is not empty.
 func (r *region) setTo(p place) {
-	r.lo, r.axes = p.offset, append(r.few[:0], counted{p.size, 1})
+	r.lo, r.n, r.many = p.offset, 1, nil
+	r.few[0] = counted{p.size, 1}
 	if p.layout == nil {
 		return
 	}
 	elem := p.elem()
-	r.axes[0].n = elem
+	r.few[0].n = elem
 	strides := p.layout.Strides()
 	for d, n := range slices.Backward(p.layout.Shape().Sizes()) {
-		last := &r.axes[len(r.axes)-1]
+		list := r.axes()
+		last := &list[len(list)-1]
 		switch step := int64(strides[d]) * elem; {
 		case n == 1:
 		case step == last.n*last.step:
 			last.n *= int64(n)
 		default:
-			r.axes = append(r.axes, counted{int64(n), step})
+			r.add(counted{int64(n), step})
 		}
+	}
+}
+
+// add adds an axis. Lists of few are part of the region, so that one on the
+// stack stays there.
+func (r *region) add(c counted) {
+	switch {
+	case r.many != nil:
+		r.many = append(r.many, c)
+	case r.n < len(r.few):
+		r.few[r.n] = c
+		r.n++
+	default:
+		r.many = make([]counted, r.n, 2*r.n)
+		copy(r.many, r.few[:])
+		r.many = append(r.many, c)
 	}
 }
 
@@ -138,7 +165,7 @@ func (p place) isInGrid() bool {
 func gridOf(none []int64, a, b *region) (steps []int64, ok bool) {
 	steps = none
 	for _, r := range [...]*region{a, b} {
-		for _, x := range r.axes {
+		for _, x := range r.axes() {
 			steps = append(steps, x.step)
 		}
 	}
@@ -159,11 +186,11 @@ type cells struct{ first, last int64 }
 // given steps and origin, and whether it has all bytes of all of them.
 func (r *region) on(none []cells, steps []int64, origin int64) (list []cells, exact bool) {
 	list, exact = none, true
-	rest, carry, axis := r.lo-origin, int64(0), 0
+	rest, carry, axis, axes := r.lo-origin, int64(0), 0, r.axes()
 	for i, step := range steps {
 		n := int64(1)
-		if axis < len(r.axes) && r.axes[axis].step == step {
-			n = r.axes[axis].n
+		if axis < len(axes) && axes[axis].step == step {
+			n = axes[axis].n
 			axis++
 		}
 		at := rest / step // the digits below are taken away already: rest is a multiple of step

@@ -169,3 +169,46 @@ func TestRebase(t *testing.T) {
 		t.Errorf("got strides %v from %d on, %t, for the second row, want [1] from 4 on", to, at, ok)
 	}
 }
+
+// TestRegionsOfManyAxes has more axes than a region has room for by itself:
+// elements two bytes apart along each, between which others lie.
+func TestRegionsOfManyAxes(t *testing.T) {
+	s := &storage{}
+	at := func(offset int64, rank int) (place, *shape.Shape) {
+		sizes, strides := make([]int, rank), make([]int, rank)
+		for d := range rank {
+			sizes[d], strides[d] = 2, 2<<(2*(rank-1-d))
+		}
+		typ := shape.MustOf(sizes...)
+		layout, err := shape.Strided(typ, strides...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return place{storage: s, offset: offset, size: int64(typ.NumElements()), layout: layout}, typ
+	}
+	for _, rank := range []int{3, 6, 8} {
+		for shift := range int64(12) {
+			p, typ := at(0, rank)
+			q, _ := at(shift, rank)
+			shared := false
+			list := bytesAt(q, typ, 1)
+			for _, b := range bytesAt(p, typ, 1) {
+				shared = shared || slices.Contains(list, b)
+			}
+			if shared && !p.overlaps(q) {
+				t.Errorf("rank %d, %d bytes on: the places share bytes, and are said not to", rank, shift)
+			}
+			if shift == 1 && p.overlaps(q) {
+				t.Errorf("rank %d: places between each other are said to share bytes", rank)
+			}
+			if shift == 0 && (!p.covers(q) || !p.isInGrid()) {
+				t.Errorf("rank %d: a place is said not to cover itself", rank)
+			}
+			if rank < 6 {
+				if n := testing.AllocsPerRun(5, func() { p.overlaps(q); p.covers(q); p.isInGrid() }); n != 0 {
+					t.Errorf("rank %d: got %v allocations, want none", rank, n)
+				}
+			}
+		}
+	}
+}

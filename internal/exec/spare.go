@@ -74,22 +74,20 @@ func (l *lowering) findSpares() (list []*spare) {
 			list = append(list, &spare{of: x.storage, elem: int64(l.types.Of(v).DType.Size()), from: x.end})
 		}
 	}
-	if len(list) == 0 {
+	list = slices.DeleteFunc(list, func(x *spare) bool {
+		return x.of.output || x.of.passed || slices.ContainsFunc(l.program.Body.Results, func(v *ir.Value) bool { return l.of(v).storage == x.of })
+	})
+	if len(list) == 0 { // as where every donated input is a state that comes back
 		return nil
-	}
-	returned := map[*storage]bool{}
-	for _, v := range l.program.Body.Results {
-		returned[l.of(v).storage] = true
 	}
 	last := map[*storage]plan.Time{}
 	for _, v := range l.defs {
 		s := l.of(v).storage
 		last[s] = max(last[s], l.of(v).end)
 	}
-	list = slices.DeleteFunc(list, func(x *spare) bool {
+	for _, x := range list {
 		x.from = max(x.from, last[x.of])
-		return returned[x.of] || x.of.output || x.of.passed
-	})
+	}
 	return list
 }
 

@@ -11,6 +11,7 @@ type frame struct {
 	unit   [mostLevels]int64 // the largest first, the last is 1
 	a, b   []cell
 	next   []cell // of a list that is being cut
+	pair   [2]cell
 }
 
 // mostLevels bounds the units of a frame: pieces of more have none.
@@ -199,20 +200,22 @@ func (f *frame) overlaps() bool {
 }
 
 // common calls yield for each cell of the bytes that both pieces have, as a
-// cell of either, until it returns false.
+// cell of either, until it returns false. The cells are the frame's: they hold
+// until yield returns, and it must not call common.
 func (f *frame) common(yield func(a, b *cell) bool) {
 	for i := range f.a {
 		for j := range f.b {
 			if !f.meet(&f.a[i], &f.b[j]) {
 				continue
 			}
-			a, b := f.a[i], f.b[j]
+			a, b := &f.pair[0], &f.pair[1]
+			*a, *b = f.a[i], f.b[j]
 			for l := range f.levels {
 				lo, hi := max(a.d[l], b.d[l]), min(a.d[l]+a.n[l], b.d[l]+b.n[l])
-				f.shrink(&a, l, lo, hi)
-				f.shrink(&b, l, lo, hi)
+				f.shrink(a, l, lo, hi)
+				f.shrink(b, l, lo, hi)
 			}
-			if !yield(&a, &b) {
+			if !yield(a, b) {
 				return
 			}
 		}
