@@ -159,8 +159,10 @@ type ByteLoops struct {
 	Tiles []ByteTile // indexed by the number of rows
 	Pack  func(depth int, dst, b *byte, ldb int, flip uint64, sums *int32)
 
-	Lanes   int // elements of a vector of Requant
-	Requant func(n int, dst *byte, x *int32, scale, lo, hi float32, add, zero int32)
+	// RequantRows narrows n vectors of Lanes sums of each row, by a scale per
+	// column; distances of rows are in bytes.
+	Lanes       int
+	RequantRows func(rows, n int, dst *byte, ldd int, x *int32, ldx int, scale *float32, lo, hi float32, zero int32)
 
 	// Convolutions. Filters sums for some filters, at most MaxFilters, and
 	// Width positions; each weight has 4/Step bytes. Interleave1 lays n times

@@ -10,9 +10,9 @@ func (a *assembler) byteKernels() {
 	a.tiles("Tiles", "ByteTile", a.rows, a.byteTile)
 	a.packBytes()
 	a.set("Pack", "packBytes"+a.suffix)
-	a.requant()
 	a.set("Lanes", a.lanes)
-	a.set("Requant", "requant"+a.suffix)
+	a.requantRows()
+	a.set("RequantRows", "requantRows"+a.suffix)
 	a.byteConvKernels()
 	if !a.masks { // as fast as memory already
 		a.quantize()
@@ -105,29 +105,39 @@ func (a *assembler) packPairs() {
 	}
 }
 
-// requant narrows sums to bytes. Limits are whole numbers, so that it is no
-// matter what comes first, they or rounding.
-func (a *assembler) requant() {
-	in := []param{{"n", "int"}, {"dst", "*byte"}, {"x", "*int32"}, {"scale", "float32"}, {"lo", "float32"}, {"hi", "float32"}, {"add", "int32"}, {"zero", "int32"}}
-	a.function("requant", "is min(max((x[i]+add)*scale, lo), hi) rounded to the nearest integer, plus zero, for n vectors; n is not 0.", in, nil)
-	for i, reg := range []string{"CX", "DI", "SI"} {
+// requantRows narrows rows of sums to bytes by a scale per column. Limits are
+// whole numbers, so that it is no matter what comes first, they or rounding.
+func (a *assembler) requantRows() {
+	in := []param{{"rows", "int"}, {"n", "int"}, {"dst", "*byte"}, {"ldd", "int"}, {"x", "*int32"}, {"ldx", "int"}, {"scale", "*float32"}, {"lo", "float32"}, {"hi", "float32"}, {"zero", "int32"}}
+	a.function("requantRows", "is min(max(x[i]*scale[i], lo), hi) rounded to the nearest integer, plus zero, for the n vectors of each row; distances count bytes, and neither rows nor n are 0.", in, nil)
+	for i, reg := range []string{"R8", "R9", "R10", "R11", "R12", "R13", "BX"} {
 		a.op("MOVQ %s, %s", a.arg(in[i]), reg)
 	}
-	const x, scale, lo, hi, add, zero = 0, 1, 2, 3, 4, 5
-	for i := range 5 {
-		a.op("VBROADCASTSS %s, %s", a.arg(in[3+i]), a.v(scale+i))
+	const x, lo, hi, zero = 0, 1, 2, 3
+	for i := range 3 {
+		a.op("VBROADCASTSS %s, %s", a.arg(in[7+i]), a.v(lo+i))
 	}
+	a.label("rows")
+	a.op("MOVQ R9, CX")
+	a.op("MOVQ R10, DI")
+	a.op("MOVQ R12, SI")
+	a.op("MOVQ BX, DX")
 	a.label("vectors")
-	a.op("VPADDD (SI), %s, %s", a.v(add), a.v(x))
-	a.op("VCVTDQ2PS %s, %s", a.v(x), a.v(x))
-	a.ps("VMULPS", scale, x, x)
+	a.op("VCVTDQ2PS (SI), %s", a.v(x))
+	a.op("VMULPS (DX), %s, %s", a.v(x), a.v(x))
 	a.ps("VMAXPS", lo, x, x)
 	a.ps("VMINPS", hi, x, x)
 	a.storeBytes(x, zero, zero+1, 0)
-	a.op("ADDQ $%d, SI", a.bytes())
+	for _, reg := range []string{"SI", "DX"} {
+		a.op("ADDQ $%d, %s", a.bytes(), reg)
+	}
 	a.op("ADDQ $%d, DI", a.lanes)
 	a.op("DECQ CX")
 	a.op("JNZ vectors")
+	a.op("ADDQ R11, R10")
+	a.op("ADDQ R13, R12")
+	a.op("DECQ R8")
+	a.op("JNZ rows")
 	a.ret()
 }
 

@@ -45,18 +45,19 @@ func byteGroups(v *kernel.Variant, panel, b []byte, ldb, depth int, flip byte, s
 	return depth
 }
 
-// narrowSums requantises sums, to each of which it adds a number, and returns
-// how many it has done. The scale is finite.
-func narrowSums(v *kernel.Variant, dst []byte, sums []int32, add int32, scale float32, lo, hi, zero float64) int {
-	if v.Bytes.Requant == nil {
+// narrowRows requantises as many columns of rows of sums as fill vectors, and
+// returns how many. Their factors are finite.
+func narrowRows(v *kernel.Variant, rows int, dst []byte, ldd int, sums []int32, lds int, scale []float32, lo, hi, zero float64) int {
+	if v.Bytes.RequantRows == nil || rows == 0 {
 		return 0
 	}
-	n := len(sums) / v.Bytes.Lanes
+	n := len(scale) / v.Bytes.Lanes
+	done := n * v.Bytes.Lanes
 	if n > 0 {
-		_ = dst[n*v.Bytes.Lanes-1]
-		v.Bytes.Requant(n, &dst[0], &sums[0], scale, float32(lo-zero), float32(hi-zero), add, int32(zero))
+		_, _ = dst[(rows-1)*ldd+done-1], sums[(rows-1)*lds+done-1]
+		v.Bytes.RequantRows(rows, n, &dst[0], ldd, &sums[0], 4*lds, &scale[0], float32(lo-zero), float32(hi-zero), int32(zero))
 	}
-	return n * v.Bytes.Lanes
+	return done
 }
 
 // bytePanel computes m rows of sums, nr <= v.Bytes.Width columns wide, of depth

@@ -248,24 +248,49 @@ func widenRow(dst, src []byte, flip byte) (total int32) {
 
 // rows requantises the sums of a part.
 func (r *Requant) rows(v *kernel.Variant, w *byteWork, p *bytePart, g *IntGemm, dst []byte) {
-	lo, hi := IntRange(r.Zero.DType)
-	zero, y := one(r.Zero, 0), float32(one(r.Y, 0))
 	scale := kernel.View[float32](kernel.BytesOf(w.scale))[:p.cols]
-	perRow := len(r.B.Data) == r.B.DType.Size()
+	if len(r.A.Data) <= r.A.DType.Size() {
+		r.columns(scale, p.row, p.col)
+		r.narrow(v, p.rows, dst[p.at:], g.N, w.sums, g.nr, scale)
+		return
+	}
 	for i := range p.rows {
-		if i == 0 || len(r.A.Data) > r.A.DType.Size() {
-			a := float32(one(r.A, p.row+i))
-			for j := range scale {
-				scale[j] = a * float32(one(r.B, p.col+j)) / y
-			}
-		}
-		out, sums := dst[p.at+i*g.N:][:p.cols], w.sums[i*g.nr:][:p.cols]
-		done := 0
-		if perRow && scale[0]-scale[0] == 0 { // finite
-			done = narrowSums(v, out, sums, 0, scale[0], lo, hi, zero)
-		}
-		for j := done; j < len(out); j++ {
-			out[j] = byte(saturate(float32(sums[j])*scale[j], zero, lo, hi))
+		r.columns(scale, p.row+i, p.col)
+		r.narrow(v, 1, dst[p.at+i*g.N:], g.N, w.sums[i*g.nr:], g.nr, scale)
+	}
+}
+
+// columns sets the factors of the columns from col on, for the sums of a row.
+func (r *Requant) columns(scale []float32, row, col int) {
+	a, y := float32(one(r.A, row)), float32(one(r.Y, 0))
+	for j := range scale {
+		if j == 0 || len(r.B.Data) > r.B.DType.Size() {
+			scale[j] = a * float32(one(r.B, col+j)) / y
+		} else {
+			scale[j] = scale[0]
 		}
 	}
+}
+
+// narrow requantises rows of sums by a factor per column.
+func (r *Requant) narrow(v *kernel.Variant, rows int, dst []byte, ldd int, sums []int32, lds int, scale []float32) {
+	lo, hi := IntRange(r.Zero.DType)
+	zero, done := one(r.Zero, 0), 0
+	if areFinite(scale) {
+		done = narrowRows(v, rows, dst, ldd, sums, lds, scale, lo, hi, zero)
+	}
+	for i := range rows {
+		for j := done; j < len(scale); j++ {
+			dst[i*ldd+j] = byte(saturate(float32(sums[i*lds+j])*scale[j], zero, lo, hi))
+		}
+	}
+}
+
+func areFinite(x []float32) bool {
+	for _, v := range x {
+		if v-v != 0 {
+			return false
+		}
+	}
+	return true
 }

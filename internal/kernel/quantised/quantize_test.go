@@ -175,6 +175,12 @@ func intGemmCase[A, B quantised.Byte](t *testing.T, v *kernel.Variant, g quantis
 	sums, narrow, scratch := kerneltest.Out[int32](s, "sums", m*n), kerneltest.Out[B](s, "narrow", m*n), kerneltest.Out[int32](s, "scratch", g.ScratchBytes()/4)
 	y, zero := []float32{300}, []B{7}
 	scaleA, scaleB := make([]float32, m), []float32{0.5}
+	if set == allZeros { // and scales of columns
+		scaleB = make([]float32, n)
+		for j := range scaleB {
+			scaleB[j] = float32(j%50+1) / 8
+		}
+	}
 	for i := range scaleA {
 		scaleA[i] = float32(i + 1)
 	}
@@ -207,7 +213,7 @@ func intGemmCase[A, B quantised.Byte](t *testing.T, v *kernel.Variant, g quantis
 		if int(sums[i]) != w {
 			t.Fatalf("%+v, zeros %d: element %d: got %d, want %d", g, set, i, sums[i], w)
 		}
-		k := scaleA[i/n] * 0.5 / 300
+		k := scaleA[i/n] * scaleB[i%n%len(scaleB)] / 300
 		if q := ref.Quantize(float32(w+bias[i%n])*k, 1, 7, least, most); float64(narrow[i]) != q {
 			t.Fatalf("%+v, zeros %d: element %d: got %v requantised, want %v", g, set, i, narrow[i], q)
 		}

@@ -904,7 +904,7 @@ var avx2 = kernel.Variant{
 		MaxFilters:   6,
 		Pack:         packBytes256,
 		Quantize:     quantizeBytes256,
-		Requant:      requant256,
+		RequantRows:  requantRows256,
 		Step:         2,
 		Tiles: []kernel.ByteTile{
 			1: byteTile1x256,

@@ -934,7 +934,7 @@ var avx512 = kernel.Variant{
 		MaxFilters:   14,
 		Pack:         packBytes512,
 		Quantize:     quantizeBytes256,
-		Requant:      requant512,
+		RequantRows:  requantRows512,
 		Step:         4,
 		Tiles: []kernel.ByteTile{
 			1:  byteTile1x512,

@@ -39,10 +39,10 @@ func byteTile6x256(depth int, a *byte, lda int, b *byte, c *int32, ldc int, nr i
 //go:noescape
 func packBytes256(depth int, dst *byte, b *byte, ldb int, flip uint64, sums *int32)
 
-// requant256 is min(max((x[i]+add)*scale, lo), hi) rounded to the nearest integer, plus zero, for n vectors; n is not 0.
+// requantRows256 is min(max(x[i]*scale[i], lo), hi) rounded to the nearest integer, plus zero, for the n vectors of each row; distances count bytes, and neither rows nor n are 0.
 //
 //go:noescape
-func requant256(n int, dst *byte, x *int32, scale float32, lo float32, hi float32, add int32, zero int32)
+func requantRows256(rows int, n int, dst *byte, ldd int, x *int32, ldx int, scale *float32, lo float32, hi float32, zero int32)
 
 func byteFilters256(call kernel.ByteConvTile, filters int) {
 	switch filters {

@@ -1369,32 +1369,43 @@ groups:
 	VZEROUPPER
 	RET
 
-// func requant256(n int, dst *byte, x *int32, scale float32, lo float32, hi float32, add int32, zero int32)
-TEXT ·requant256(SB), NOSPLIT, $0-44
-	MOVQ n+0(FP), CX
-	MOVQ dst+8(FP), DI
-	MOVQ x+16(FP), SI
-	VBROADCASTSS scale+24(FP), Y1
-	VBROADCASTSS lo+28(FP), Y2
-	VBROADCASTSS hi+32(FP), Y3
-	VBROADCASTSS add+36(FP), Y4
-	VBROADCASTSS zero+40(FP), Y5
+// func requantRows256(rows int, n int, dst *byte, ldd int, x *int32, ldx int, scale *float32, lo float32, hi float32, zero int32)
+TEXT ·requantRows256(SB), NOSPLIT, $0-68
+	MOVQ rows+0(FP), R8
+	MOVQ n+8(FP), R9
+	MOVQ dst+16(FP), R10
+	MOVQ ldd+24(FP), R11
+	MOVQ x+32(FP), R12
+	MOVQ ldx+40(FP), R13
+	MOVQ scale+48(FP), BX
+	VBROADCASTSS lo+56(FP), Y1
+	VBROADCASTSS hi+60(FP), Y2
+	VBROADCASTSS zero+64(FP), Y3
+rows:
+	MOVQ R9, CX
+	MOVQ R10, DI
+	MOVQ R12, SI
+	MOVQ BX, DX
 vectors:
-	VPADDD (SI), Y4, Y0
-	VCVTDQ2PS Y0, Y0
-	VMULPS Y1, Y0, Y0
-	VMAXPS Y2, Y0, Y0
-	VMINPS Y3, Y0, Y0
+	VCVTDQ2PS (SI), Y0
+	VMULPS (DX), Y0, Y0
+	VMAXPS Y1, Y0, Y0
+	VMINPS Y2, Y0, Y0
 	VCVTPS2DQ Y0, Y0
-	VPADDD Y5, Y0, Y0
+	VPADDD Y3, Y0, Y0
 	VPSHUFB constants256<>+32(SB), Y0, Y0
-	VEXTRACTI128 $1, Y0, X6
-	VPUNPCKLDQ X6, X0, X0
+	VEXTRACTI128 $1, Y0, X4
+	VPUNPCKLDQ X4, X0, X0
 	VMOVQ X0, 0(DI)
 	ADDQ $32, SI
+	ADDQ $32, DX
 	ADDQ $8, DI
 	DECQ CX
 	JNZ vectors
+	ADDQ R11, R10
+	ADDQ R13, R12
+	DECQ R8
+	JNZ rows
 	VZEROUPPER
 	RET
 

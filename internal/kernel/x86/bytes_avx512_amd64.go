@@ -79,10 +79,10 @@ func byteTile14x512(depth int, a *byte, lda int, b *byte, c *int32, ldc int, nr 
 //go:noescape
 func packBytes512(depth int, dst *byte, b *byte, ldb int, flip uint64, sums *int32)
 
-// requant512 is min(max((x[i]+add)*scale, lo), hi) rounded to the nearest integer, plus zero, for n vectors; n is not 0.
+// requantRows512 is min(max(x[i]*scale[i], lo), hi) rounded to the nearest integer, plus zero, for the n vectors of each row; distances count bytes, and neither rows nor n are 0.
 //
 //go:noescape
-func requant512(n int, dst *byte, x *int32, scale float32, lo float32, hi float32, add int32, zero int32)
+func requantRows512(rows int, n int, dst *byte, ldd int, x *int32, ldx int, scale *float32, lo float32, hi float32, zero int32)
 
 func byteFilters512(call kernel.ByteConvTile, filters int) {
 	switch filters {

@@ -4726,29 +4726,40 @@ groups:
 	VZEROUPPER
 	RET
 
-// func requant512(n int, dst *byte, x *int32, scale float32, lo float32, hi float32, add int32, zero int32)
-TEXT ·requant512(SB), NOSPLIT, $0-44
-	MOVQ n+0(FP), CX
-	MOVQ dst+8(FP), DI
-	MOVQ x+16(FP), SI
-	VBROADCASTSS scale+24(FP), Z1
-	VBROADCASTSS lo+28(FP), Z2
-	VBROADCASTSS hi+32(FP), Z3
-	VBROADCASTSS add+36(FP), Z4
-	VBROADCASTSS zero+40(FP), Z5
+// func requantRows512(rows int, n int, dst *byte, ldd int, x *int32, ldx int, scale *float32, lo float32, hi float32, zero int32)
+TEXT ·requantRows512(SB), NOSPLIT, $0-68
+	MOVQ rows+0(FP), R8
+	MOVQ n+8(FP), R9
+	MOVQ dst+16(FP), R10
+	MOVQ ldd+24(FP), R11
+	MOVQ x+32(FP), R12
+	MOVQ ldx+40(FP), R13
+	MOVQ scale+48(FP), BX
+	VBROADCASTSS lo+56(FP), Z1
+	VBROADCASTSS hi+60(FP), Z2
+	VBROADCASTSS zero+64(FP), Z3
+rows:
+	MOVQ R9, CX
+	MOVQ R10, DI
+	MOVQ R12, SI
+	MOVQ BX, DX
 vectors:
-	VPADDD (SI), Z4, Z0
-	VCVTDQ2PS Z0, Z0
-	VMULPS Z1, Z0, Z0
-	VMAXPS Z2, Z0, Z0
-	VMINPS Z3, Z0, Z0
+	VCVTDQ2PS (SI), Z0
+	VMULPS (DX), Z0, Z0
+	VMAXPS Z1, Z0, Z0
+	VMINPS Z2, Z0, Z0
 	VCVTPS2DQ Z0, Z0
-	VPADDD Z5, Z0, Z0
+	VPADDD Z3, Z0, Z0
 	VPMOVDB Z0, 0(DI)
 	ADDQ $64, SI
+	ADDQ $64, DX
 	ADDQ $16, DI
 	DECQ CX
 	JNZ vectors
+	ADDQ R11, R10
+	ADDQ R13, R12
+	DECQ R8
+	JNZ rows
 	VZEROUPPER
 	RET
 
