@@ -118,3 +118,26 @@ type ByteConvTile struct {
 	Low, High float32
 	Zero      int32
 }
+
+// ByteDepthwise has the arguments of the loop of depthwise convolutions of
+// bytes. Weights are signed bytes, four to a number, or two of 16 bits, as
+// ByteLoops.Step says.
+type ByteDepthwise struct {
+	Offsets *int32 // in bytes, from X: where the taps of each number of weights begin for the first place
+	Depth   int
+	X       *byte // 64 bytes are read from each place
+	XStep   int   // bytes from a vector of places to the next
+	RowStep int   // bytes from row to row
+	Rows    int
+	Vectors int // of a row, which are stored whole
+	Weights *byte
+	Out     *byte
+	OutStep int    // bytes from row to row
+	Picks   *byte  // two vectors: the words of lanes, and the bytes of places in a lane
+	Flip    uint64 // taken from x
+	Narrow  int    // 0 if the results are the sums
+
+	// The bytes are min(max(sum*scale, low), high), rounded, plus zero.
+	Scale, Low, High float32
+	Add, Zero        int32
+}

@@ -170,6 +170,7 @@ type ByteLoops struct {
 	// every second byte of twice as many.
 	Filters                  func(call ByteConvTile, filters int)
 	MaxFilters               int
+	Depthwise                func(call ByteDepthwise)
 	Interleave1, Interleave2 func(n int, dst, x0, x1, x2, x3 *byte, flip uint64)
 
 	// For n times eight elements.

@@ -14,6 +14,9 @@ func (a *assembler) byteKernels() {
 	a.requantRows()
 	a.set("RequantRows", "requantRows"+a.suffix)
 	a.byteConvKernels()
+	a.byteDepthwise()
+	fmt.Fprintf(&a.stubs, "\nfunc byteDepthwises%[1]s(call kernel.ByteDepthwise) { byteDepthwise%[1]s(&call) }\n", a.suffix)
+	a.set("Depthwise", "byteDepthwises"+a.suffix)
 	if !a.masks { // as fast as memory already
 		a.quantize()
 		a.set("Quantize", "quantizeBytes"+a.suffix)

@@ -21,6 +21,10 @@ type IntConv struct {
 	axes    [3]convAxis
 	filters FilterPanels
 	block   blockSizes
+
+	// Depthwise ones have kernels of their own.
+	deeply bool
+	deep   depthwise
 }
 
 // maxIntAxes is how many spatial axes the kernels of blocks take.
@@ -35,11 +39,17 @@ func (c *IntConv) Prepare(v *kernel.Variant) {
 	if c.blocks = c.blocks && c.Batch*c.outArea > 0; c.blocks {
 		c.prepareBlocks()
 	}
+	if c.deeply = c.isDepthwise(v) && c.Batch*c.outArea > 0; c.deeply {
+		c.prepareDepthwise()
+	}
 }
 
 // Tiles returns the number of tiles: each is some places of the output in one
 // group.
 func (c *IntConv) Tiles() int {
+	if c.deeply {
+		return c.deep.tiles(c.Batch * c.Group)
+	}
 	if c.blocks {
 		return c.Batch * c.Group * c.axes[0].out * c.block.count()
 	}
@@ -48,6 +58,9 @@ func (c *IntConv) Tiles() int {
 
 // ScratchBytes returns the size of a worker's scratch.
 func (c *IntConv) ScratchBytes() int {
+	if c.deeply {
+		return c.deepLayout().bytes
+	}
 	if c.blocks {
 		return c.layout().bytes
 	}
@@ -58,10 +71,14 @@ func (c *IntConv) ScratchBytes() int {
 // r's type. zeroX is one, zeroW one or one per filter; both may be absent, and
 // so may the bias, of one per filter.
 func IntConvTile[X, W Byte](c *IntConv, t int, dst []byte, x []X, w []W, zeroX, zeroW Numbers, bias []int32, r *Requant, scratch []int32) {
-	if c.blocks {
+	if c.blocks || c.deeply {
 		args := convArgs{dst: dst, x: kernel.BytesOf(x), w: kernel.BytesOf(w), zeroX: zeroX, zeroW: zeroW, bias: bias}
 		if r != nil {
 			args.narrow, args.r = true, *r
+		}
+		if c.deeply {
+			c.depthwiseTile(t, &args, kernel.BytesOf(scratch))
+			return
 		}
 		c.blockTile(t, args, kernel.BytesOf(scratch))
 		return

@@ -28,7 +28,7 @@ type FilterPanels struct {
 // that read them so. The convolution need not be prepared.
 func (c *IntConv) FilterPanels(v *kernel.Variant) (p FilterPanels, ok bool) {
 	p = FilterPanels{groups: c.Group, channels: c.Channels, count: c.Filters, taps: kernel.Product(c.Kernel), tapsZ: 1, step: v.Bytes.Step, signed: c.SignedW}
-	if v.Bytes.Filters == nil || len(c.Kernel) > maxIntAxes || p.groups*p.channels*p.count*p.taps == 0 {
+	if v.Bytes.Filters == nil || len(c.Kernel) > maxIntAxes || c.isDepthwise(v) || p.groups*p.channels*p.count*p.taps == 0 {
 		return p, false
 	}
 	if len(c.Kernel) == maxIntAxes {

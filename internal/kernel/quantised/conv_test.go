@@ -62,6 +62,9 @@ func drawnIntConvs(t *testing.T, v *kernel.Variant) {
 			c.In, c.Out, c.Kernel, c.Stride = append(c.In, in), append(c.Out, out), append(c.Kernel, k), append(c.Stride, stride)
 			c.Dilation, c.Pad = append(c.Dilation, dilation), append(c.Pad, pad)
 		}
+		if r.IntN(4) == 0 {
+			c.Group, c.Channels, c.Filters = 1+r.IntN(20), 1, 1
+		}
 		packed, kind := r.IntN(2) == 0, r.IntN(3)
 		switch r.IntN(4) {
 		case 0:

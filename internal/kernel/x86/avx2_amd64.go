@@ -895,6 +895,7 @@ var avx2 = kernel.Variant{
 		Width: 16,
 	},
 	Bytes: kernel.ByteLoops{
+		Depthwise:    byteDepthwises256,
 		DequantizeI8: dequantizeI8x256,
 		DequantizeU8: dequantizeU8x256,
 		Filters:      byteFilters256,

@@ -925,6 +925,7 @@ var avx512 = kernel.Variant{
 		Width: 32,
 	},
 	Bytes: kernel.ByteLoops{
+		Depthwise:    byteDepthwises512,
 		DequantizeI8: dequantizeI8x256,
 		DequantizeU8: dequantizeU8x256,
 		Filters:      byteFilters512,

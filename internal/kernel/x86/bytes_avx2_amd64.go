@@ -101,6 +101,13 @@ func interleave1x256(n int, dst *byte, x0 *byte, x1 *byte, x2 *byte, x3 *byte, f
 //go:noescape
 func interleave2x256(n int, dst *byte, x0 *byte, x1 *byte, x2 *byte, x3 *byte, flip uint64)
 
+// byteDepthwise256 computes rows of places of one channel.
+//
+//go:noescape
+func byteDepthwise256(call *kernel.ByteDepthwise)
+
+func byteDepthwises256(call kernel.ByteDepthwise) { byteDepthwise256(&call) }
+
 // quantizeBytes256 is min(max(x[i]/scale, lo), hi) rounded to the nearest integer, plus zero, for n times eight numbers; n is not 0.
 //
 //go:noescape

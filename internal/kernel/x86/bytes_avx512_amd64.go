@@ -196,3 +196,10 @@ func interleave1x512(n int, dst *byte, x0 *byte, x1 *byte, x2 *byte, x3 *byte, f
 //
 //go:noescape
 func interleave2x512(n int, dst *byte, x0 *byte, x1 *byte, x2 *byte, x3 *byte, flip uint64)
+
+// byteDepthwise512 computes rows of places of one channel.
+//
+//go:noescape
+func byteDepthwise512(call *kernel.ByteDepthwise)
+
+func byteDepthwises512(call kernel.ByteDepthwise) { byteDepthwise512(&call) }
