@@ -107,7 +107,7 @@ func (o *loadOptions) reading() onnx.Options {
 }
 
 func newModel(file *onnx.Model, o loadOptions) (*Model, error) {
-	m := &Model{file: file, program: file.Program, compressed: o.weights == Compressed}
+	m := &Model{file: file, program: file.Program, compressed: o.weights == Compressed, floats: o.floats}
 	err := cpu.Err()
 	if err == nil {
 		err = exec.CheckKernels(m.program)

@@ -29,6 +29,7 @@ type Model struct {
 	states     *stateful    // nil without WithStates
 
 	compressed bool // large constants are packed compressed
+	floats     bool // quantised numbers are computed as floats
 
 	// compiling is locked while a program is compiled and its weights packed:
 	// until then it may read weights that packing would unload.

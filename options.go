@@ -25,6 +25,7 @@ type loadOptions struct {
 	states   bool     // kept by a States, or a StatePool
 	pairs    []StatePair
 	pooled   bool // by a StatePool
+	floats   bool // quantised numbers are dequantised and computed as floats
 }
 
 // WithOperators makes the model use a registry with operators of the caller:
@@ -86,6 +87,13 @@ func WithSharedWeights(where ...share.Option) Option {
 func WithOutputs(names ...string) Option {
 	return func(o *loadOptions) { o.outputs = append([]string{}, names...) }
 }
+
+// WithFloatQuantised makes the model compute as its file spells it out where it
+// dequantises numbers, computes with them and quantises the result. Without it
+// such a part of the model computes on the quantised numbers, where there is a
+// kernel for that: weights and activations take a quarter of the bytes, and
+// results may differ by one quantum. [Model.Notes] lists both kinds of parts.
+func WithFloatQuantised() Option { return func(o *loadOptions) { o.floats = true } }
 
 // nilOption is the error of an option that is no function.
 func nilOption(of string, i int) error {

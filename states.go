@@ -140,7 +140,11 @@ func (m *Model) keepStates(pairs []StatePair, pooled bool) error {
 // runLoadPasses runs the passes of a program that was just read.
 func (m *Model) runLoadPasses() error {
 	ctx := &pass.Context{Program: m.program, Constants: m.file.Weights, MaxFold: maxFold, MaxFill: maxFill}
-	err := pass.Run(ctx, pass.Load, nil)
+	passes := pass.Load
+	if m.floats {
+		passes = slices.DeleteFunc(slices.Clone(passes), func(p pass.Pass) bool { return p.Name == pass.Quantised.Name })
+	}
+	err := pass.Run(ctx, passes, nil)
 	m.file.Notes = append(m.file.Notes, ctx.Notes...)
 	return err
 }

@@ -32,6 +32,10 @@ var quantizeOps = []*Def{
 		MinArgs: 1, MaxArgs: 1, MinResults: 3, MaxResults: 3, Infer: inferDynamicQuantize, Alias: NarrowTo(0),
 	},
 	{
+		Name: "lookup", Doc: "replaces each byte of x by the element of a table of 256 that the byte is the index of; operands x, table",
+		MinArgs: 2, MaxArgs: 2, Infer: inferLookup, Alias: SameAs(0),
+	},
+	{
 		Name: "matmul_integer", ONNX: "MatMulInteger", Doc: "computes the matrix product of a - a_zero and b - b_zero in i32; operands a, b, a_zero, b_zero",
 		MinArgs: 2, MaxArgs: 4, Infer: inferMatMulInteger, Alias: Fresh(),
 	},
@@ -49,6 +53,17 @@ var quantizeOps = []*Def{
 		Doc:     "computes the quantised convolution of quantised x and w; operands x, w and the result's parameters, each with its scale and zero, and a bias in i32",
 		MinArgs: 8, MaxArgs: 9, Attrs: convAttrs, Infer: inferQLinearConv, Alias: Fresh(),
 	},
+}
+
+func inferLookup(s *Sig) error {
+	if err := s.wantEach(bytes8, 0, 1); err != nil {
+		return err
+	}
+	if err := s.wantVector(1, shape.N(256), "byte"); err != nil {
+		return err
+	}
+	s.Results[0] = Type{s.Args[1].DType, s.Args[0].Shape}
+	return nil
 }
 
 func inferQuantize(s *Sig) error {

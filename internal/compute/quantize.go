@@ -14,6 +14,7 @@ var _ = register(map[string]binder{
 	"quantize_linear":         bindQuantize,
 	"dequantize_linear":       bindDequantize,
 	"dynamic_quantize_linear": bindDynamicQuantize,
+	"lookup":                  bindLookup,
 	"matmul_integer":          bindMatMulInteger,
 	"qlinear_matmul":          bindQLinearMatMul,
 	"conv_integer":            bindConvInteger,
@@ -130,6 +131,24 @@ func (k *dynamicQuantize) Finish(t *Task) error {
 		copy(t.Call.Out[2].Data, k.zero)
 	}
 	return nil
+}
+
+// lookup may have gaps between its rows.
+type lookup struct{ rows }
+
+func bindLookup(*op.Call) (Kernel, error) { return &lookup{}, nil }
+
+// bytesFollow is rowsFollow for bytes of operand 0, and a table beside it.
+func bytesFollow(_ *op.Sig, in, out []*shape.Layout) bool {
+	return len(out) == 1 && inRows(in[:1]) && inRows(out) && (len(in) < 2 || in[1] == nil)
+}
+
+var _ = registerWalkers(bytesFollow, "lookup")
+
+func (k *lookup) Tile(t *Task, tile int, scratch []byte) { k.each(k, t, tile, scratch) }
+
+func (k *lookup) row(t *Task, to, from, n int, _ []byte) {
+	quantised.Lookup(t.variant, out[byte](t.Call, 0)[to:to+n], in[byte](t.Call, 0)[from:from+n], in[byte](t.Call, 1))
 }
 
 // bytesOp picks the instance for two operands, each of i8 or u8.

@@ -22,6 +22,9 @@ func quantizeCases() map[string][]optest.Case {
 			{Args: args{num(i8, 2, 5), num(f32, 2, 3)}, Attrs: attr("block_size", 2, "output_dtype", dtype.BF16)}, {Args: args{num(u8, 0), k(3)}},
 		},
 		"dynamic_quantize_linear": {{Args: args{num(f32, 3, 5)}, Results: 3}, {Args: args{num(f32, large)}, Results: 3}, {Args: args{num(f32, 0)}, Results: 3}},
+		"lookup": {
+			{Args: args{num(u8, 3, 5), num(i8, 256)}}, {Args: args{num(i8, large), num(u8, 256)}}, {Args: args{num(i8, 2, 3, 65), num(i8, 256)}}, {Args: args{num(u8, 0), num(u8, 256)}},
+		},
 		"matmul_integer": {{Args: args{num(u8, 2, 3, 6), num(i8, 2, 6, 5)}},
 			{Args: args{num(u8, 3, 4), num(i8, 4, 5), optest.Of([]uint8{3}), num(i8, 5)}}, {Args: args{num(i8, 2, 3, 4), num(i8, 4, 5), num(i8, 3)}}, {Args: args{num(u8, 4), num(u8, 4)}}, {Args: args{num(u8, 130, 65), num(u8, 65, 140)}},
 		},

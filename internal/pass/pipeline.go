@@ -15,7 +15,7 @@ type Pass struct {
 
 // Load are the passes that run once, when a program is read: those that do
 // not depend on the inputs' sizes.
-var Load = []Pass{Fold, Rows, Views, Pads, BatchNorm, CSE, DCE, Idioms, DCE}
+var Load = []Pass{Quantised, Fold, Rows, Views, Pads, BatchNorm, CSE, DCE, Idioms, DCE}
 
 // Specialise is the pipeline of a copy of the program for each set of input
 // types: afterwards every type is static and every right to write into an
@@ -25,6 +25,8 @@ var Specialise = []Pass{Fold, Views, CSE, DCE, Pads, Idioms, Attention, DCE, Fus
 // before says which pass runs before which, and why. A test checks the
 // pipelines against it.
 var before = []struct{ first, second, why string }{
+	{"quantised", "fold", "weights that are folded into floats are no integers"},
+	{"quantised", "batchnorm", "a bias that is folded is no integer"},
 	{"fold", "rows", "indices that are computed are constants"},
 	{"rows", "views", "a view of all of its operand is none of a part"},
 	{"fold", "views", "whether a view changes the type is known once types are inferred"},

@@ -93,6 +93,26 @@ func dynamicScales(t *testing.T, v *kernel.Variant) {
 	}
 }
 
+func TestLookup(t *testing.T) {
+	kerneltest.EachVariant(t, func(t *testing.T, v *kernel.Variant) {
+		for n := range 300 {
+			x, xi := randomBytes[uint8](n, 91)
+			table, ti := randomBytes[uint8](256, 92)
+			want := ref.Lookup(xi, ti)
+			s := kerneltest.NewSpace(t)
+			src, tab, dst := kerneltest.In(s, "x", x), kerneltest.In(s, "table", table), kerneltest.Out[uint8](s, "dst", n)
+			quantised.Lookup(v, dst, src, tab)
+			s.Check()
+			quantised.Lookup(v, x, x, tab)
+			for i := range want {
+				if int(dst[i]) != want[i] || int(x[i]) != want[i] {
+					t.Fatalf("%d bytes: element %d: got %d, and %d in place, want %d", n, i, dst[i], x[i], want[i])
+				}
+			}
+		}
+	})
+}
+
 // randomBytes returns n random bytes, and the same as ints.
 func randomBytes[T quantised.Byte](n int, seed uint64) (x []T, ints []int) {
 	r := kerneltest.NewRand(seed)

@@ -38,3 +38,13 @@ func IntMatMul(m, n, k int, a, b, zeroA, zeroB []int) []int {
 	}
 	return out
 }
+
+// Lookup is the element of a table of 256 at each byte, -1 standing for the
+// last one.
+func Lookup(x, table []int) []int {
+	out := make([]int, len(x))
+	for i, v := range x {
+		out[i] = table[(v+256)%256]
+	}
+	return out
+}
