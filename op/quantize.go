@@ -45,6 +45,14 @@ var quantizeOps = []*Def{
 		MinArgs: 8, MaxArgs: 9, Infer: inferQLinearMatMul, Alias: Fresh(),
 	},
 	{
+		Name: "qlinear_add", Doc: "adds quantised a and b, with broadcasting, and quantises the sum; operands a, b and the result's parameters, each with its scale and zero",
+		MinArgs: 8, MaxArgs: 8, Infer: inferQLinearBinary, Alias: SameAs(0, 3),
+	},
+	{
+		Name: "qlinear_mul", Doc: "multiplies quantised a and b, with broadcasting, and quantises the product; operands a, b and the result's parameters, each with its scale and zero",
+		MinArgs: 8, MaxArgs: 8, Infer: inferQLinearBinary, Alias: SameAs(0, 3),
+	},
+	{
 		Name: "conv_integer", ONNX: "ConvInteger", Doc: "convolves x - x_zero with w - w_zero in i32; operands x, w, x_zero, w_zero",
 		MinArgs: 2, MaxArgs: 4, Attrs: convAttrs, Infer: inferConvInteger, Alias: Fresh(),
 	},
@@ -294,6 +302,18 @@ func inferQLinearMatMul(s *Sig) error {
 		return err
 	}
 	return s.wantOne(7)
+}
+
+func inferQLinearBinary(s *Sig) error {
+	if err := s.wantQLinear(); err != nil {
+		return err
+	}
+	for _, arg := range []int{1, 2, 4, 5, 6, 7} {
+		if err := s.wantOne(arg); err != nil {
+			return err
+		}
+	}
+	return s.giveBroadcast(s.Args[7].DType, []Type{s.Args[0], s.Args[3]})
 }
 
 func inferConvInteger(s *Sig) error {

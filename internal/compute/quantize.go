@@ -17,6 +17,8 @@ var _ = register(map[string]binder{
 	"lookup":                  bindLookup,
 	"matmul_integer":          bindMatMulInteger,
 	"qlinear_matmul":          bindQLinearMatMul,
+	"qlinear_add":             bindQLinearAdd,
+	"qlinear_mul":             bindQLinearMul,
 	"conv_integer":            bindConvInteger,
 	"qlinear_conv":            bindQLinearConv,
 })
@@ -140,7 +142,7 @@ func bindLookup(*op.Call) (Kernel, error) { return &lookup{}, nil }
 
 // bytesFollow is rowsFollow for bytes of operand 0, and a table beside it.
 func bytesFollow(_ *op.Sig, in, out []*shape.Layout) bool {
-	return len(out) == 1 && inRows(in[:1]) && inRows(out) && (len(in) < 2 || in[1] == nil)
+	return len(out) == 1 && inRows(in[:1]) && inRows(out) && noGaps(in[1:])
 }
 
 var _ = registerWalkers(bytesFollow, "lookup")

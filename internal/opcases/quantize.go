@@ -11,7 +11,14 @@ func quantizeCases() map[string][]optest.Case {
 	k := func(v float32) optest.Operand { return optest.Of([]float32{v}) }
 	conv := args{num(u8, 1, 4, 6, 5), k(0.5), optest.Of([]uint8{3}), num(i8, 6, 2, 3, 3), num(f32, 6), num(i8, 6), k(2), optest.Of([]int8{-1}), num(i32, 6)}
 	grouped := attr("group", 2, "pads", ints(1, 0, 1, 1), "strides", ints(2, 1))
+	pair := func(a, b optest.Operand, za, zb, zy optest.Operand) optest.Case {
+		return optest.Case{Args: args{a, k(0.3), za, b, k(0.02), zb, k(0.25), zy}}
+	}
+	zu, zi := optest.Of([]uint8{3}), optest.Of([]int8{-5})
+	pairs := []optest.Case{pair(num(u8, 3, 5), num(u8, 3, 5), zu, zu, zi), pair(num(u8, 2, 70, 65), num(i8, 70, 65), zu, zi, zu), pair(num(i8, 2, 3, 7, 5), num(i8, 3, 1, 1), zi, zi, zi),
+		pair(num(i8, 2, 1, 40), num(u8, 3, 1), zi, zu, zu), pair(num(u8, 0, 3), num(u8, 3), zu, zu, zu), pair(num(u8, large), num(u8, 1), zu, zu, zu)}
 	return map[string][]optest.Case{
+		"qlinear_add": pairs, "qlinear_mul": pairs,
 		"quantize_linear": {
 			{Args: args{num(f32, 3, 5), k(0.25), optest.Of([]uint8{7})}}, {Args: args{num(f32, large), k(0.5)}}, {Args: args{num(f16, 3, 5), positive(f16, 5), num(i8, 5)}},
 			{Args: args{num(f32, 3, 5), scales(1, 2, 3)}, Attrs: attr("axis", 0, "output_dtype", dtype.I4)}, {Args: args{num(f32, 2, 5), positive(f32, 2, 3)}, Attrs: attr("block_size", 2, "output_dtype", i8)},

@@ -24,6 +24,8 @@ func (q *quantiser) product(c, of *ir.Call, y *number) (why string) {
 		}
 	}
 	switch of.Op.Name {
+	case "add", "sub", "mul":
+		return q.arithmetic(c, of, y)
 	case "conv", "matmul", "gemm":
 	default:
 		return "it has no kernel on quantised numbers"

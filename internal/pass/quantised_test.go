@@ -61,6 +61,31 @@ var quantisedBodies = []struct {
 		%p = matmul(%d, %t)
 		%y = quantize_linear(%p, @sy, @zy)
 		return %y`, "", 1},
+	{"sum, and relu", "i8[...]", `
+		%c = conv(%d, %wf, %bias) {pads = [1, 1, 1, 1]}
+		%q = quantize_linear(%c, @sy, @zi)
+		%e = dequantize_linear(%q, @sy, @zi)
+		%k = slice(%d, @begin, @three)
+		%a = add(%k, %e)
+		%r = relu(%a)
+		%y = quantize_linear(%r, @sy, @zi)
+		return %y`, "", 1},
+	{"difference", "u8[...]", `
+		%k = dequantize_linear(@zf, @sw)
+		%h = reshape(%k, @column)
+		%a = sub(%d, %h)
+		%y = quantize_linear(%a, @sy, @zy)
+		return %y`, "", 1},
+	{"product of each element", "i8[...]", `
+		%t = dequantize_linear(%x, @sy)
+		%a = mul(%d, %t)
+		%y = quantize_linear(%a, @sy, @zi)
+		return %y`, "", 1},
+	{"scales far apart", "u8[...]", `
+		%t = dequantize_linear(%x, @huge)
+		%a = add(%d, %t)
+		%y = quantize_linear(%a, @sy, @zy)
+		return %y`, "dequantize_linear dequantize_linear add quantize_linear", 0},
 	{"movement", "u8[...], i8[...]", `
 		%t = transpose(%d) {perm = [0, 2, 3, 1]}
 		%p = max_pool(%t) {kernel_shape = [2, 2], pads = [1, 1, 0, 0]}
@@ -161,6 +186,9 @@ const quantisedHead = `func @main(%x: u8[2,4,6,6], %f: f32[2,4,6,6]) -> (RESULTS
 	weight @begin: i64[4]
 	weight @end: i64[4]
 	weight @tab: u8[256]
+	weight @three: i64[4]
+	weight @column: i64[4]
+	weight @huge: f32[]
 	%d = dequantize_linear(%x, @sx, @zx)
 	%wf = dequantize_linear(@w, @sw)
 	%bias = dequantize_linear(@b, @sb)
@@ -223,7 +251,7 @@ func quantisedProgram(t *testing.T, results, body string) (*ir.Program, ir.Weigh
 		}
 		table[w.Name] = data
 	}
-	for name, list := range map[string][]float32{"sb": {0.02 * 0.03}, "sx": {0.02}, "sw": {0.03}, "sy": {0.25}, "low": {-3}, "high": {2.5}, "scales": {1, 1, 2, 2}, "fours": {1, 1, 1, 1}} {
+	for name, list := range map[string][]float32{"sb": {0.02 * 0.03}, "sx": {0.02}, "huge": {4096}, "sw": {0.03}, "sy": {0.25}, "low": {-3}, "high": {2.5}, "scales": {1, 1, 2, 2}, "fours": {1, 1, 1, 1}} {
 		for i, v := range list {
 			binary.LittleEndian.PutUint32(table[name][4*i:], math.Float32bits(v))
 		}
@@ -233,7 +261,7 @@ func quantisedProgram(t *testing.T, results, body string) (*ir.Program, ir.Weigh
 			binary.LittleEndian.PutUint32(table[name][4*i:], uint32(v))
 		}
 	}
-	for name, list := range map[string][]int64{"matrix": {-1, 6}, "pads": {0, 1, 0, 0, 0, 0, 2, 0}, "begin": {0, 0, 0, 0}, "end": {2, 3, 4, 4}} {
+	for name, list := range map[string][]int64{"matrix": {-1, 6}, "three": {2, 3, 6, 6}, "column": {1, 4, 1, 1}, "pads": {0, 1, 0, 0, 0, 0, 2, 0}, "begin": {0, 0, 0, 0}, "end": {2, 3, 4, 4}} {
 		for i, v := range list {
 			binary.LittleEndian.PutUint64(table[name][8*i:], uint64(v))
 		}

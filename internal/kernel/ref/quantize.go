@@ -48,3 +48,18 @@ func Lookup(x, table []int) []int {
 	}
 	return out
 }
+
+// QuantizedSum is the quantised sum of a and b, of which each has a scale and a
+// zero, as the result has. All is in float32.
+func QuantizedSum(a, b int, scaleA, scaleB, scaleY float32, zeroA, zeroB, zeroY int, lo, hi float64) float64 {
+	ratioA, ratioB := scaleA/scaleY, scaleB/scaleY
+	rest := float32(zeroY) - float32(float32(ratioA*float32(zeroA))+float32(ratioB*float32(zeroB)))
+	sum := float32(float32(float32(a)*ratioA) + float32(float32(b)*ratioB))
+	return Quantize(float32(sum+rest), 1, 0, lo, hi)
+}
+
+// QuantizedProduct is the quantised product.
+func QuantizedProduct(a, b int, scaleA, scaleB, scaleY float32, zeroA, zeroB, zeroY int, lo, hi float64) float64 {
+	product := float32(float32((a-zeroA)*(b-zeroB)) * float32(float32(scaleA*scaleB)/scaleY))
+	return Quantize(float32(product+float32(zeroY)), 1, 0, lo, hi)
+}

@@ -10,8 +10,8 @@ import (
 var quantizeTable = map[string]lift.Operator{
 	"QuantizeLinear":           lift.Lifted(1, liftAsStandard),
 	"DequantizeLinear":         lift.Lifted(1, liftAsStandard),
-	"QLinearAdd":               lift.Lifted(1, liftQLinearAdd),
-	"QLinearMul":               lift.Lifted(1, liftQLinearMul),
+	"QLinearAdd":               lift.Lifted(1, liftQLinearBinary("qlinear_add")),
+	"QLinearMul":               lift.Lifted(1, liftQLinearBinary("qlinear_mul")),
 	"QLinearSigmoid":           lift.Lifted(1, func(n *lift.Node) { quantizedUnary(n, "sigmoid") }),
 	"QLinearLeakyRelu":         lift.Lifted(1, liftQLinearLeakyRelu),
 	"QLinearSoftmax":           lift.Lifted(1, liftQLinearSoftmax),
@@ -27,22 +27,12 @@ func number(n *lift.Node, i int) *ir.Value {
 	return n.Call("dequantize_linear", []*ir.Value{n.Args[i], n.Args[i+1], n.Arg(i + 2)})
 }
 
-// Halves round to the even number, so it counts what is added before the
-// rounding: these functions add, multiply and divide as ONNX Runtime does.
-
 // rounded ends the node with numbers of the result's type, rounded and
 // saturated: its scale and zero are in them.
 func rounded(n *lift.Node, x *ir.Value, dt dtype.DType) {
 	if n.Err == nil {
 		quantized(n, x, n.Scalar(dtype.F32, 1), n.Scalar(dt, 0), dt)
 	}
-}
-
-// binaryOperands checks the operands of an operator of two quantised operands
-// and a quantised result, each with its scale and perhaps a zero.
-func binaryOperands(n *lift.Node) bool {
-	n.NoMoreAttrs()
-	return n.Operands(7, 8)
 }
 
 // float is operand i as it is, in single precision, nil if it is absent.
@@ -53,45 +43,23 @@ func float(n *lift.Node, i int) *ir.Value {
 	return n.Call("cast", []*ir.Value{n.Args[i]}, op.Attr{Name: "to", Value: dtype.F32})
 }
 
-// liftQLinearAdd is a * aScale/scale + b * bScale/scale + the rest, in which
-// the zeros are.
-func liftQLinearAdd(n *lift.Node) {
-	if !binaryOperands(n) {
-		return
-	}
-	var sum, zeros *ir.Value
-	for _, i := range []int{0, 3} {
-		ratio := n.Call("div", []*ir.Value{n.Args[i+1], n.Args[6]})
-		if zero := float(n, i+2); zero != nil {
-			zeros = n.Add(n.Call("mul", []*ir.Value{ratio, zero}), zeros)
+// liftQLinearBinary is an operator of two quantised operands and a quantised
+// result, each with its scale and perhaps a zero.
+func liftQLinearBinary(name string) func(*lift.Node) {
+	return func(n *lift.Node) {
+		n.NoMoreAttrs()
+		if !n.Operands(7, 8) {
+			return
 		}
-		sum = n.Add(n.Call("mul", []*ir.Value{float(n, i), ratio}), sum)
-	}
-	if zero := float(n, 7); zeros != nil && zero != nil {
-		sum = n.Add(sum, n.Call("sub", []*ir.Value{zero, zeros}))
-	} else if zeros != nil {
-		sum = n.Call("sub", []*ir.Value{sum, zeros})
-	} else {
-		sum = n.Add(sum, zero)
-	}
-	rounded(n, sum, n.Args[0].Type.DType)
-}
-
-// liftQLinearMul is (a - aZero) * (b - bZero) * (aScale * bScale / scale) +
-// zero.
-func liftQLinearMul(n *lift.Node) {
-	if !binaryOperands(n) {
-		return
-	}
-	part := func(i int) *ir.Value {
-		if zero := float(n, i+2); zero != nil {
-			return n.Call("sub", []*ir.Value{float(n, i), zero})
+		args := make([]*ir.Value, 8)
+		for i := range args {
+			args[i] = n.Arg(i)
 		}
-		return float(n, i)
+		if args[7] == nil {
+			args[7] = n.Scalar(n.Args[0].Type.DType, 0)
+		}
+		n.Finish(name, args)
 	}
-	ratio := n.Call("div", []*ir.Value{n.Call("mul", []*ir.Value{n.Args[1], n.Args[4]}), n.Args[6]})
-	y := n.Call("mul", []*ir.Value{n.Call("mul", []*ir.Value{part(0), part(3)}), ratio})
-	rounded(n, n.Add(y, float(n, 7)), n.Args[0].Type.DType)
 }
 
 // quantized ends the node with a value quantised; without a zero it is that of
