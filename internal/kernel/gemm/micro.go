@@ -164,7 +164,8 @@ func micro1x8(a, b []float32, sum *[8]float32) {
 }
 
 // portableGemvAxpy takes four rows of B at a time, so that out is read and
-// written once for four products.
+// written once for four products. It adds them one after the other: a sum does
+// not depend on the number of rows that come at once.
 func portableGemvAxpy(out, a, b []float32, ldb int) {
 	n := len(out)
 	k := 0
@@ -173,7 +174,7 @@ func portableGemvAxpy(out, a, b []float32, ldb int) {
 		b0, b1 := b[k*ldb:][:n], b[(k+1)*ldb:][:n]
 		b2, b3 := b[(k+2)*ldb:][:n], b[(k+3)*ldb:][:n]
 		for j := range out {
-			out[j] += (x0*b0[j] + x1*b1[j]) + (x2*b2[j] + x3*b3[j])
+			out[j] = out[j] + x0*b0[j] + x1*b1[j] + x2*b2[j] + x3*b3[j]
 		}
 	}
 	for ; k < len(a); k++ {

@@ -67,3 +67,27 @@ func TestPlain(t *testing.T) {
 	t.Run("int32", plainGemms[int32])
 	t.Run("uint8", plainGemms[uint8])
 }
+
+// TestGemvInPieces gives one-row products their rows of B at once and in
+// pieces: keys and values may lie in several blocks, and the bits of a result
+// must not depend on it.
+func TestGemvInPieces(t *testing.T) {
+	const rows, cols = 37, 21
+	kerneltest.EachVariant(t, func(t *testing.T, v *kernel.Variant) {
+		r := kerneltest.NewRand(5)
+		a, x, b := kerneltest.Uniform(r, rows), kerneltest.Uniform(r, cols), kerneltest.Uniform(r, rows*cols)
+		sum, dots := make([]float32, cols), make([]float32, rows)
+		gemm.GemvAxpy(v, sum, a, b, cols)
+		gemm.GemvDot(v, dots, x, b, cols)
+		for piece := 1; piece < rows; piece++ {
+			part, some := make([]float32, cols), make([]float32, rows)
+			for k := 0; k < rows; k += piece {
+				end := min(k+piece, rows)
+				gemm.GemvAxpy(v, part, a[k:end], b[k*cols:], cols)
+				gemm.GemvDot(v, some[k:end], x, b[k*cols:], cols)
+			}
+			kerneltest.WantEqual(t, part, sum)
+			kerneltest.WantEqual(t, some, dots)
+		}
+	})
+}
