@@ -11,10 +11,11 @@ import (
 // These operators have no function of their own; Op calls those without regions: affine_grid, block_attention,
 // block_gather, block_scatter, col2im, constant, constant_of_shape, conv_integer, couple_pairs, deform_conv, dft,
 // fused_attention, fused_chain, fused_conv, fused_matmul, grid_sample, gru, identity, if, inverse, linear_attention,
-// lookup, loop, lrn, lstm, max_roi_pool, max_unpool, mel_weight_matrix, murmur_hash, nll_loss, number_to_string,
-// qlinear_add, qlinear_conv, qlinear_matmul, qlinear_mul, random_normal, random_uniform, regex_full_match,
-// reverse_sequence, rnn, roi_align, row_distance, shape, shift, size, stft, string_concat, string_equal, string_index,
-// string_normalizer, string_split, string_to_number, string_token_index, string_tokenize, tf_idf, tree_ensemble.
+// lookup, loop, lrn, lstm, matmul_nbits, max_roi_pool, max_unpool, mel_weight_matrix, murmur_hash, nll_loss,
+// number_to_string, qlinear_add, qlinear_conv, qlinear_matmul, qlinear_mul, random_normal, random_uniform,
+// regex_full_match, reverse_sequence, rnn, roi_align, row_distance, shape, shift, size, stft, string_concat,
+// string_equal, string_index, string_normalizer, string_split, string_to_number, string_token_index, string_tokenize,
+// tf_idf, tree_ensemble.
 
 var (
 	opAbs               = elementwise("abs")

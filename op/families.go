@@ -17,6 +17,7 @@ var families = [][]*Def{
 	normalizationOps,
 	linearOps,
 	quantizeOps,
+	nbitsOps,
 	attentionOps,
 	blockOps,
 	recurrentOps,

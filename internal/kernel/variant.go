@@ -20,6 +20,7 @@ type Variant struct {
 	Bytes      ByteLoops
 	Conv       ConvLoops
 	Compressed CompressedLoops
+	Nbits      NbitsLoops
 }
 
 // Portable is the variant without assembly, which every machine runs.
@@ -28,6 +29,7 @@ var Portable = &Variant{
 	Gemm:       GemmLoops{Width: PortableNR},
 	Conv:       ConvLoops{Lanes: 1},
 	Compressed: CompressedLoops{Lanes: PortableExpandLanes},
+	Nbits:      NbitsLoops{Lanes: PortableNbitsLanes},
 }
 
 // AsmElements is the number of elements that one call of assembly computes at
@@ -221,9 +223,10 @@ type ExpandTable [2 * ExponentCodes]uint32
 // ExponentCodes is the number of exponents that have a code.
 const ExponentCodes = 8
 
-// Sizes of the portable variant: columns of a panel, and floats of a vector of
-// compressed ones.
+// Sizes of the portable variant: columns of a panel, floats of a vector of
+// compressed ones, and columns of a panel of weights of few bits.
 const (
 	PortableNR          = 8
 	PortableExpandLanes = 8
+	PortableNbitsLanes  = 8
 )

@@ -104,7 +104,7 @@ func productsOf(c *op.Call) float64 {
 // products are the operators that multiply or compare windows, with how often:
 // at most the elements of a result times those of an operand.
 var products = map[string]func(c *op.Call) float64{
-	"matmul": rowProducts, "gemm": rowProducts, "fused_matmul": rowProducts, "matmul_integer": rowProducts, "qlinear_matmul": rowProducts,
+	"matmul": rowProducts, "gemm": rowProducts, "fused_matmul": rowProducts, "matmul_nbits": rowProducts, "matmul_integer": rowProducts, "qlinear_matmul": rowProducts,
 	"conv": weightProducts, "fused_conv": weightProducts, "conv_integer": weightProducts,
 	"conv_transpose": windowProducts, "qlinear_conv": windowProducts, "max_pool": windowProducts, "average_pool": windowProducts,
 }

@@ -22,6 +22,7 @@ var takesNoGaps = map[string]string{
 	"constant_of_shape":       "written before the run",
 	"dft":                     "rare between strides",
 	"dynamic_quantize_linear": "rare between strides",
+	"matmul_nbits":            "rare between strides",
 	"max_unpool":              "rare between strides",
 	"mel_weight_matrix":       "written before the run",
 	"murmur_hash":             "rare between strides",

@@ -40,6 +40,7 @@ var parts = []part{
 	{"bytes", "Bytes", "ByteLoops", (*assembler).byteKernels},
 	{"conv", "Conv", "ConvLoops", (*assembler).convKernels},
 	{"expand", "Compressed", "CompressedLoops", (*assembler).expandKernels},
+	{"nbits", "Nbits", "NbitsLoops", (*assembler).nbitsKernels},
 }
 
 func main() {

@@ -933,4 +933,47 @@ var avx2 = kernel.Variant{
 		Expand: expandBy256,
 		Lanes:  8,
 	},
+	Nbits: kernel.NbitsLoops{
+		Lanes:    8,
+		Quantize: nbitsQuantize256,
+		Expand: kernel.NbitsExpandLoops{
+			2: nbitsExpand2x256,
+			4: nbitsExpand4x256,
+			8: nbitsExpand8x256,
+		},
+		Floats: kernel.NbitsFloatLoops{
+			2: {
+				1: nbitsFloats2x1x256,
+				2: nbitsFloats2x2x256,
+				4: nbitsFloats2x4x256,
+			},
+			4: {
+				1: nbitsFloats4x1x256,
+				2: nbitsFloats4x2x256,
+				4: nbitsFloats4x4x256,
+			},
+			8: {
+				1: nbitsFloats8x1x256,
+				2: nbitsFloats8x2x256,
+				4: nbitsFloats8x4x256,
+			},
+		},
+		Ints: kernel.NbitsIntLoops{
+			2: {
+				1: nbitsInts2x1x256,
+				2: nbitsInts2x2x256,
+				4: nbitsInts2x4x256,
+			},
+			4: {
+				1: nbitsInts4x1x256,
+				2: nbitsInts4x2x256,
+				4: nbitsInts4x4x256,
+			},
+			8: {
+				1: nbitsInts8x1x256,
+				2: nbitsInts8x2x256,
+				4: nbitsInts8x4x256,
+			},
+		},
+	},
 }

@@ -971,4 +971,62 @@ var avx512 = kernel.Variant{
 		Expand: expandBy512,
 		Lanes:  16,
 	},
+	Nbits: kernel.NbitsLoops{
+		Lanes:    16,
+		Quantize: nbitsQuantize512,
+		Expand: kernel.NbitsExpandLoops{
+			2: nbitsExpand2x512,
+			4: nbitsExpand4x512,
+			8: nbitsExpand8x512,
+		},
+		Floats: kernel.NbitsFloatLoops{
+			2: {
+				1: nbitsFloats2x1x512,
+				2: nbitsFloats2x2x512,
+				4: nbitsFloats2x4x512,
+			},
+			4: {
+				1: nbitsFloats4x1x512,
+				2: nbitsFloats4x2x512,
+				4: nbitsFloats4x4x512,
+			},
+			8: {
+				1: nbitsFloats8x1x512,
+				2: nbitsFloats8x2x512,
+				4: nbitsFloats8x4x512,
+			},
+		},
+		Ints: kernel.NbitsIntLoops{
+			2: {
+				1: nbitsInts2x1x512,
+				2: nbitsInts2x2x512,
+				4: nbitsInts2x4x512,
+				8: nbitsInts2x8x512,
+			},
+			4: {
+				1: nbitsInts4x1x512,
+				2: nbitsInts4x2x512,
+				4: nbitsInts4x4x512,
+				8: nbitsInts4x8x512,
+			},
+			8: {
+				1: nbitsInts8x1x512,
+				2: nbitsInts8x2x512,
+				4: nbitsInts8x4x512,
+				8: nbitsInts8x8x512,
+			},
+		},
+		Tables: kernel.NbitsFloatLoops{
+			2: {
+				1: nbitsTables2x1x512,
+				2: nbitsTables2x2x512,
+				4: nbitsTables2x4x512,
+			},
+			4: {
+				1: nbitsTables4x1x512,
+				2: nbitsTables4x2x512,
+				4: nbitsTables4x4x512,
+			},
+		},
+	},
 }

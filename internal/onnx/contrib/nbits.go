@@ -26,7 +26,7 @@ type nbits struct {
 // [N, blocks, bytes of a block] are [N, K] elements.
 func liftMatMulNBits(n *lift.Node) {
 	w := &nbits{weights: 1, zeros: 3, k: lift.TakeOr(n, "K", int64(0)), rows: lift.TakeOr(n, "N", int64(0)), bits: lift.TakeOr(n, "bits", int64(4)), block: lift.TakeOr(n, "block_size", int64(0))}
-	n.Ignore("accuracy_level")
+	level := lift.TakeOr(n, "accuracy_level", int64(0))
 	if lift.TakeOr(n, "weight_prepacked", int64(0)) != 0 {
 		n.Unsupported("weights packed for a device")
 	}
@@ -46,6 +46,9 @@ func liftMatMulNBits(n *lift.Node) {
 	w.scale = n.Call("reshape", []*ir.Value{n.Args[2], n.Ints([]int64{w.rows, w.blocks})})
 	zero := n.Arg(3)
 	switch {
+	case n.Arg(4) == nil && w.block%op.NBitsStep == 0 && w.block <= 1<<16:
+		multiplyPacked(n, w, zero, level)
+		return
 	case n.Arg(4) != nil:
 		scaleGroups(n, w, zero)
 	case zero == nil || zero.Type.DType == dtype.U8:
@@ -59,6 +62,35 @@ func liftMatMulNBits(n *lift.Node) {
 		return
 	}
 	n.Finish("matmul", []*ir.Value{n.Args[0], b})
+}
+
+// multiplyPacked multiplies with weights that stay as they are.
+func multiplyPacked(n *lift.Node, w *nbits, zero *ir.Value, level int64) {
+	attrs := []op.Attr{lift.IntAttr("axis", 1), lift.IntAttr("block_size", w.block), lift.IntAttr("accuracy_level", level)}
+	switch {
+	case n.Err != nil:
+		return
+	case level < 0 || level > 4:
+		n.Fail("accuracy_level: got %d, want 0 to 4", level)
+		return
+	case zero == nil:
+		attrs = append(attrs, lift.IntAttr("zero_point", 1<<(w.bits-1)))
+	case zero.Type.DType == dtype.U8:
+		zero = zeroRows(n, w, zero)
+	case zero.Type.DType != n.Args[2].Type.DType:
+		n.Unsupported("zeros of %s for scales of %s", zero.Type, n.Args[2].Type)
+		return
+	default:
+		zero = n.Call("reshape", []*ir.Value{zero, n.Ints([]int64{w.rows, w.blocks})})
+	}
+	weights := bitRows(n, w, w.weights, w.blocks*w.block, w.blocks*w.block)
+	x := n.Args[0].Type.DType
+	args := []*ir.Value{inSingle(n, n.Args[0]), weights, w.scale, zero, nil}
+	if bias := n.Arg(5); bias != nil {
+		args[4] = inSingle(n, bias)
+	}
+	y := n.Call("matmul_nbits", args, attrs...)
+	n.Finish("identity", []*ir.Value{as(n, y, x)})
 }
 
 // findType finds the type of elements of so many bits.
