@@ -1,6 +1,7 @@
 package acceptance_test
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -165,6 +166,45 @@ func TestMatMulNBitsMemory(t *testing.T) {
 		each := map[int64]float32{4: 0 - 8, 8: 1 - 128}[bits] // the second element of every row
 		if y := modeltest.Values(t, out["y"]); slices.Min(y) != each || slices.Max(y) != each {
 			t.Errorf("%d bits: got %v to %v, want %v", bits, slices.Min(y), slices.Max(y), each)
+		}
+	}
+}
+
+// TestMatMulNBitsThreads multiplies on several threads: the results are the
+// same bits, for floats and for bytes, few rows and many, and sizes that are no
+// whole number of blocks, panels or tiles.
+func TestMatMulNBitsThreads(t *testing.T) {
+	const rows, k, block, blocks = 611, 493, 32, 16
+	for _, bits := range []int64{2, 4, 8} {
+		for _, level := range []int64{0, 4} {
+			var g onnxtest.Graph
+			g.Input("x", onnxtest.F32, "n", k)
+			packed := make([]byte, rows*blocks*block*bits/8)
+			for i := range packed {
+				packed[i] = byte(i * i >> 3)
+			}
+			g.Weight("w", 2, packed, rows, blocks, block*bits/8)
+			scales := make([]float32, rows*blocks)
+			for i := range scales {
+				scales[i] = float32(i%7+1) / 64
+			}
+			g.Floats("scales", scales...)
+			m := modeltest.LoadBytes(t, contribFile(&g, "MatMulNBits", []string{"x", "w", "scales"}, []string{"y"},
+				onnxtest.Int("K", k), onnxtest.Int("N", rows), onnxtest.Int("bits", bits), onnxtest.Int("block_size", block), onnxtest.Int("accuracy_level", level)))
+			for _, n := range []int{1, 3, 150} {
+				var want []byte
+				for _, threads := range []int{1, 2, 3, 8} {
+					s := modeltest.Session(t, m, tenure.WithThreads(threads))
+					x := modeltest.Of(t, modeltest.Ramp(n*k), n, k)
+					got := bytesIn(t, modeltest.Run(t, s, tenure.Inputs{"x": x})["y"])
+					if want == nil {
+						want = bytes.Clone(got)
+					}
+					if !bytes.Equal(got, want) {
+						t.Errorf("%d bits, accuracy_level %d, %d rows: %d threads give other bits than one", bits, level, n, threads)
+					}
+				}
+			}
 		}
 	}
 }
