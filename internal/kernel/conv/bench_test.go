@@ -19,6 +19,11 @@ func BenchmarkConv(b *testing.B) {
 	pooled, depthwise := square(64, 56, 64, 3, 1), square(64, 56, 64, 3, 1)
 	pooled.Pool = &conv.Pool{Window: conv.Window{Kernel: pad(2), Stride: pad(2)}}
 	depthwise.Group = 64
+	dilated := func(in, size, out, by int) conv.Conv {
+		c := square(in, size, out, 3, 1)
+		c.Window.Dilation, c.Window.PadBegin, c.Window.PadEnd = pad(by), pad(by), pad(by)
+		return c
+	}
 	for _, c := range []struct {
 		name string
 		conv conv.Conv
@@ -31,6 +36,9 @@ func BenchmarkConv(b *testing.B) {
 		{"1x1/256x28x28x128", square(256, 28, 128, 1, 1)},
 		{"1x1s2/1024x14x14x2048", square(1024, 14, 2048, 1, 2)},
 		{"7x7s2/3x224x224x64", square(3, 224, 64, 7, 2)},
+		{"3x3d2/512x28x28x512", dilated(512, 28, 512, 2)},
+		{"3x3d8/128x40x40x128", dilated(128, 40, 128, 8)},
+		{"3x3d24/512x40x40x128", dilated(512, 40, 128, 24)},
 		{"dw3x3/64x56x56", depthwise},
 		{"3x3pool2/64x56x56x64", pooled},
 	} {

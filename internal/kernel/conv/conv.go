@@ -12,7 +12,8 @@ import (
 //
 // No matrix of patches is ever built: a tile gathers the patches of its own
 // output positions, block by block, into scratch, and multiplies them with the
-// weights where they lie. Padding is zero after the prologue. The bias is per
+// weights where they lie, or it reads the input in place, a tap after the
+// other. Padding is zero after the prologue. The bias is per
 // output channel. With a pool, a tile computes the rows of the convolution that
 // it needs in scratch, and writes only the pool's results. The input, the
 // output and the residual may be boxes of larger tensors, whose rows lie in one
@@ -101,7 +102,7 @@ func (c *Conv) Prepare(v *kernel.Variant) {
 		c.packed()
 	}
 	c.prepareSteps()
-	copyable := c.outArea > 0 && c.Window.copyable()
+	copyable := c.outArea > 0 && (c.panels.taps > 0 || c.Window.copyable())
 	switch {
 	case c.Pool != nil:
 		c.kind = convPooled
@@ -111,7 +112,7 @@ func (c *Conv) Prepare(v *kernel.Variant) {
 	case channels == 1 && c.perGroup <= depthwiseChannels && c.Window.copyable():
 		c.kind = convDepthwise
 		c.prepareDepthwise()
-	case c.PackedWeights && copyable && c.byRows():
+	case c.PackedWeights && copyable && c.panels.taps == 0 && c.byRows():
 		c.kind = convByRows
 		c.prepareRows()
 	case c.PackedWeights && copyable:

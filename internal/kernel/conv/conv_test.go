@@ -76,6 +76,58 @@ func testConv(t *testing.T, v *kernel.Variant) {
 	t.Run("prologue and padding", kerneltest.With(v, testConvPadding))
 	t.Run("tails", kerneltest.With(v, testConvTails))
 	t.Run("packed", kerneltest.With(v, testConvPacked))
+	t.Run("taps", kerneltest.With(v, testConvTaps))
+}
+
+// testConvTaps has dilated convolutions of so many channels that taps are
+// computed one after the other: with taps that lie outside for some or all
+// positions, rows of a few positions and of more than a tile, strides, groups,
+// and depths of more than a block.
+func testConvTaps(t *testing.T, v *kernel.Variant) {
+	r := kerneltest.NewRand(35)
+	square := func(n int) []int { return []int{n, n} }
+	for i, c := range []conv.Conv{
+		{Group: 1, InChannels: 129, OutChannels: 31, Window: conv.Window{In: []int{9, 7}, Kernel: square(3), Dilation: square(6), PadBegin: square(6), PadEnd: square(6)}},
+		{Group: 1, InChannels: 128, OutChannels: 64, Window: conv.Window{In: []int{10, 12}, Kernel: square(3), Dilation: square(9), PadBegin: square(9), PadEnd: square(9)}},
+		{Group: 1, InChannels: 128, OutChannels: 32, Window: conv.Window{In: []int{4, 5}, Kernel: square(3), Dilation: square(30), PadBegin: square(30), PadEnd: square(30)}},
+		{Group: 1, InChannels: 128, OutChannels: 62, Window: conv.Window{In: []int{3, 3}, Kernel: square(2), Dilation: square(9), PadBegin: square(10), PadEnd: square(10)}},
+		{Group: 2, InChannels: 260, OutChannels: 62, Window: conv.Window{In: []int{11, 13}, Kernel: []int{3, 2}, Dilation: []int{1, 7}, Stride: []int{2, 2}, PadBegin: []int{1, 4}, PadEnd: []int{0, 3}}},
+		{Group: 1, InChannels: 400, OutChannels: 32, Window: conv.Window{In: []int{5, 6}, Kernel: []int{3, 1}, Dilation: []int{6, 1}, PadBegin: []int{5, 0}, PadEnd: []int{8, 0}}},
+		{Group: 1, InChannels: 130, OutChannels: 127, Window: conv.Window{In: []int{230}, Kernel: []int{3}, Dilation: []int{7}, PadBegin: []int{7}, PadEnd: []int{7}}},
+		{Group: 1, InChannels: 128, OutChannels: 20, Window: conv.Window{In: []int{300}, Kernel: []int{5}, Dilation: []int{6}, Stride: []int{3}}},
+		{Group: 1, InChannels: 128, OutChannels: 32, Window: conv.Window{In: []int{4, 5, 6}, Kernel: []int{2, 3, 3}, Dilation: []int{2, 6, 1}, PadBegin: []int{2, 6, 1}, PadEnd: []int{1, 6, 1}}},
+		{Group: 1, InChannels: 128, OutChannels: 32, Window: conv.Window{In: []int{0, 4}, Kernel: square(2), PadBegin: square(6), PadEnd: square(2), Dilation: square(6)}},
+		{Group: 1, InChannels: 128, OutChannels: 32, Window: conv.Window{In: []int{8, 1}, Kernel: []int{3, 1}, Dilation: square(6), PadBegin: []int{6, 0}, PadEnd: []int{6, 0}}},
+	} {
+		for mode := range 3 {
+			c.Batch, c.Bias, c.Act = 1+mode%2, []gemm.BiasKind{gemm.NoBias, gemm.BiasRow}[i%2], kerneltest.Activations[(i+mode)%len(kerneltest.Activations)]
+			c.ScaleShift, c.PrologueRelu = mode == 1 && i%4 == 0, false
+			convCase(t, v, r, fmt.Sprint("taps ", i), c, kerneltest.ResidualMode(mode), mode == 2)
+		}
+	}
+}
+
+// Weights of dilated convolutions are packed by taps and unpacked again.
+func TestTapPanels(t *testing.T) {
+	kerneltest.EachVariant(t, func(t *testing.T, v *kernel.Variant) {
+		c := conv.Conv{Group: 2, InChannels: 2 * 130, OutChannels: 128, Window: conv.Window{In: []int{9, 9}, Kernel: []int{3, 3}}}
+		near, packed := c.WeightPanels(v)
+		c.Window.Dilation = []int{1, 6}
+		far, _ := c.WeightPanels(v)
+		if packed && near.String() == far.String() {
+			t.Errorf("got panels %q with and without dilation, want two orders", far)
+		}
+		weights := kerneltest.Small(kerneltest.NewRand(36), 128*130*9)
+		for i := range weights {
+			weights[i] = float32(i)
+		}
+		into, again := make([]float32, far.Floats()), make([]float32, len(weights))
+		if packed {
+			far.Pack(into, weights)
+			far.Unpack(again, into)
+			kerneltest.WantEqual(t, again, weights)
+		}
+	})
 }
 
 // testConvTails has every number of output channels, of input channels and of

@@ -44,9 +44,9 @@ func (c *Conv) prepareDirect() {
 		c.resView.dropUnit()
 	}
 	w.DropUnits()
-	d.inPlace = !c.ScaleShift && !c.PrologueRelu && w.StaysInside()
+	d.inPlace = c.panels.taps > 0 || !c.ScaleShift && !c.PrologueRelu && w.StaysInside()
 	d.block = max(1, directDepth/c.taps)
-	if d.inPlace && d.block*w.inArea >= math.MaxInt32/4 {
+	if d.inPlace && c.panels.taps == 0 && d.block*w.inArea >= math.MaxInt32/4 {
 		d.inPlace = false
 	}
 	d.cols = kernel.EvenTile(w.out[2], directPositions, 1)
@@ -60,6 +60,10 @@ func (c *Conv) prepareDirect() {
 // finishDirect is the preparation after the tile's positions are decided.
 func (c *Conv) finishDirect() {
 	w, d := &c.view, &c.direct
+	if c.panels.taps > 0 {
+		c.finishTaps()
+		return
+	}
 	d.height, d.width = (d.rows-1)*w.stride[1]+w.reach(1), (d.cols-1)*w.stride[2]+w.reach(2)
 	plane := w.kernel[0] * d.height * d.width
 	channels := c.InChannels / c.Group
@@ -160,19 +164,10 @@ func (c *Conv) directArea(batch, group, row int, a outputArea, scratch []float32
 	planes, sums := scratch[:d.planes], scratch[d.planes:]
 	capacity := c.sumRows(a.rows * a.cols)
 	end := min(row+c.rowTile, c.perGroup)
-	for k := 0; k < c.depth; k += d.block * c.taps {
-		call := kernel.ConvTile{Depth: min(d.block*c.taps, c.depth-k), Offsets: &d.offsets[0]}
-		if k > 0 {
-			call.Add = 1
-		}
-		x := c.directInput(planes, batch, group, k/c.taps, call.Depth/c.taps, a, args)
-		for p := row; p < end; p += 2 * c.v.Conv.Lanes {
-			at, step := c.panels.at(group, p, k)
-			vectors := c.vectorsAt(p)
-			weights := args.Weights[at:][:(call.Depth-1)*step+vectors*c.v.Conv.Lanes]
-			call.Weights, call.WeightStep, call.SumStep = &weights[0], 4*step, 4*vectors*c.v.Conv.Lanes
-			c.directPanel(&call, vectors, a, x, sums[(p-row)*capacity:])
-		}
+	if c.panels.taps > 0 {
+		c.tapSums(batch, group, row, end, a, sums, args)
+	} else {
+		c.blockSums(batch, group, row, end, a, planes, sums, args)
 	}
 	n := a.rows * a.cols // positions that leave together
 	if a.rows > 1 && (out.row != a.cols || c.Residual && out.resRow != a.cols) {
@@ -185,6 +180,27 @@ func (c *Conv) directArea(batch, group, row int, a outputArea, scratch []float32
 			part := out
 			part.at, part.residual = out.at+(p-row)*out.step+i*out.row, out.residual+(p-row)*out.resStep+i*out.resRow
 			c.leave(p, min(c.v.Conv.Lanes, end-p), group, 4*step, sums[panel*capacity+(p-row-panel)+i*n*step:], n, args, part)
+		}
+	}
+}
+
+// blockSums computes the sums of an area, a block of input channels after the
+// other.
+func (c *Conv) blockSums(batch, group, row, end int, a outputArea, planes, sums []float32, args *Args) {
+	d := &c.direct
+	capacity := c.sumRows(a.rows * a.cols)
+	for k := 0; k < c.depth; k += d.block * c.taps {
+		call := kernel.ConvTile{Depth: min(d.block*c.taps, c.depth-k), Offsets: &d.offsets[0]}
+		if k > 0 {
+			call.Add = 1
+		}
+		x := c.directInput(planes, batch, group, k/c.taps, call.Depth/c.taps, a, args)
+		for p := row; p < end; p += 2 * c.v.Conv.Lanes {
+			at, step := c.panels.at(group, p, k)
+			vectors := c.vectorsAt(p)
+			weights := args.Weights[at:][:(call.Depth-1)*step+vectors*c.v.Conv.Lanes]
+			call.Weights, call.WeightStep, call.SumStep = &weights[0], 4*step, 4*vectors*c.v.Conv.Lanes
+			c.directPanel(&call, vectors, a, a.cols, x, sums[(p-row)*capacity:])
 		}
 	}
 }
@@ -248,18 +264,19 @@ func (c *Conv) copyPlane(dst, in []float32, a outputArea, height, width int, cha
 	}
 }
 
-// directPanel runs the tiles of an area for one panel of channels. Two short
-// rows are one tile.
-func (c *Conv) directPanel(call *kernel.ConvTile, vectors int, a outputArea, x, sums []float32) {
+// directPanel runs the tiles of an area for one panel of channels. The sums of
+// its rows are pitch positions apart. Two short rows are one tile if they
+// follow each other.
+func (c *Conv) directPanel(call *kernel.ConvTile, vectors int, a outputArea, pitch int, x, sums []float32) {
 	w, d := &c.view, &c.direct
 	rowStep := w.stride[1] * d.width
 	if d.inPlace {
 		rowStep = w.stride[1] * w.InSteps.Row
 	}
 	last := (a.rows-1)*rowStep + (a.cols-1)*w.stride[2] + int(d.offsets[call.Depth-1])/4
-	_, _ = x[last], sums[(a.rows*a.cols-1)*call.SumStep/4]
+	_, _ = x[last], sums[((a.rows-1)*pitch+a.cols-1)*call.SumStep/4]
 	call.Step = 4 * w.stride[2]
-	if 2*a.cols <= c.v.Conv.Positions {
+	if 2*a.cols <= c.v.Conv.Positions && pitch == a.cols {
 		for r := 0; r < a.rows; r += 2 {
 			n := a.cols
 			call.Jump = (n + 1) / 2 * call.Step
@@ -276,7 +293,7 @@ func (c *Conv) directPanel(call *kernel.ConvTile, vectors int, a outputArea, x, 
 		for i := 0; i < a.cols; i += size {
 			n := min(size, a.cols-i)
 			call.Jump = (n + 1) / 2 * call.Step
-			call.X, call.Sums = &x[r*rowStep+i*w.stride[2]], &sums[(r*a.cols+i)*call.SumStep/4]
+			call.X, call.Sums = &x[r*rowStep+i*w.stride[2]], &sums[(r*pitch+i)*call.SumStep/4]
 			c.v.Conv.Tiles(*call, vectors, n)
 		}
 	}

@@ -13,6 +13,10 @@ import (
 // channels, and zeros up to a whole vector. It serves all kernels: the choice
 // among them depends on the sizes of the picture, the form does not.
 //
+// The products of a row are ordered by input channel, and those of a channel by
+// tap; where taps are computed one after the other, by tap, and those of a tap
+// by channel.
+//
 // A group of fewer channels than a vector has is not filled up. Vectors of
 // channels are read whole: what lies behind the channels are those of the next
 // row, whose sums are not used, and behind the last row are zeros.
@@ -21,6 +25,7 @@ type WeightPanels struct {
 	lanes                   int
 	width                   int // channels of a panel that is not the last
 	stored                  int // channels of a group with those that fill up a vector
+	taps                    int // if the products are ordered by tap, else 0
 }
 
 // Panels are wider where they are read by rows at most widths of the picture:
@@ -56,6 +61,9 @@ func (c *Conv) WeightPanels(v *kernel.Variant) (p WeightPanels, ok bool) {
 			p.width = widePanel
 		}
 	}
+	if c.mayTaps(inputs, taps) && !(rows && p.rowsPay(1)) {
+		p.taps = taps
+	}
 	// Where vectors of positions are not possible, those of channels would be
 	// mostly zeros.
 	return p, rows || 4*p.channels > lanes
@@ -79,7 +87,11 @@ func (p WeightPanels) Floats() int { return p.groups*p.groupFloats() + max(0, p.
 
 // String names the panels: equal names, equal panels of equal weights.
 func (p WeightPanels) String() string {
-	return fmt.Sprintf("%d groups of %dx%d in panels of %d, vectors of %d", p.groups, p.channels, p.depth, p.width, p.lanes)
+	order := ""
+	if p.taps > 0 {
+		order = fmt.Sprintf(", %d taps one after the other", p.taps)
+	}
+	return fmt.Sprintf("%d groups of %dx%d in panels of %d, vectors of %d%s", p.groups, p.channels, p.depth, p.width, p.lanes, order)
 }
 
 func (p *WeightPanels) groupFloats() int { return p.stored * p.depth }
@@ -99,10 +111,31 @@ func (p WeightPanels) Pack(dst, weights []float32) {
 		for first := 0; first < p.channels; first += p.width {
 			at, step := p.at(g, first, 0)
 			n := min(p.width, p.channels-first)
-			gemm.PackPanelRows(dst[at:][:step*p.depth], weights[(g*p.channels+first)*p.depth:], p.depth, p.depth, n, step)
+			p.packPanel(dst[at:][:step*p.depth], weights[(g*p.channels+first)*p.depth:], n, step)
 		}
 	}
 	clear(dst[p.groups*p.groupFloats():])
+}
+
+// tapsPacked is how many input channels are packed at once where products are
+// ordered by tap.
+const tapsPacked = 16
+
+// packPanel packs the weights of n channels into rows of step.
+func (p *WeightPanels) packPanel(dst, weights []float32, n, step int) {
+	if p.taps == 0 {
+		gemm.PackPanelRows(dst, weights, p.depth, p.depth, n, step)
+		return
+	}
+	inputs := p.depth / p.taps
+	part := make([]float32, min(tapsPacked, inputs)*p.taps*step)
+	for ch := 0; ch < inputs; ch += tapsPacked {
+		depth := min(tapsPacked, inputs-ch) * p.taps
+		gemm.PackPanelRows(part[:depth*step], weights[ch*p.taps:], p.depth, depth, n, step)
+		for k := range depth {
+			copy(dst[(k%p.taps*inputs+ch+k/p.taps)*step:][:step], part[k*step:])
+		}
+	}
 }
 
 // Unpack undoes Pack.
@@ -115,9 +148,17 @@ func (p WeightPanels) Unpack(dst, packed []float32) {
 // row copies the weights of output channel m, of all groups, for the products
 // from k on.
 func (p *WeightPanels) row(dst, packed []float32, m, k int) {
-	at, step := p.at(m/p.channels, m%p.channels, k)
+	at, step := p.at(m/p.channels, m%p.channels, 0)
 	from := packed[at:]
 	for i := range dst {
-		dst[i] = from[i*step]
+		dst[i] = from[p.place(k+i)*step]
 	}
+}
+
+// place returns the row of product k of those ordered by channel.
+func (p *WeightPanels) place(k int) int {
+	if p.taps == 0 {
+		return k
+	}
+	return k%p.taps*(p.depth/p.taps) + k/p.taps
 }

@@ -251,6 +251,10 @@ func ResizeTile[T kernel.Float](r *Resize, tile int, scratch []byte, dst, src []
 			nearestRow(r, d, src[at[0]:])
 		case line != nil:
 			blendRow(line, src, at[:count], by[:count])
+			if r.taps[len(r.taps)-1].Width == 2 {
+				linearRow(r, d, line)
+				continue
+			}
 			at[0], by[0] = 0, 1
 			resizeRow(r, d, line, at[:1], by[:1])
 		default:
@@ -279,6 +283,20 @@ func nearestRow[T kernel.Float](r *Resize, dst, src []T) {
 			continue
 		}
 		dst[i] = src[x]
+	}
+}
+
+// linearRow is resizeRow for one row of weight 1, and two taps.
+func linearRow[T kernel.Float](r *Resize, dst, src []T) {
+	t := &r.taps[len(r.taps)-1]
+	index, weight := t.Index[:2*len(dst)], t.Weight[:2*len(dst)]
+	for i := range dst {
+		at, by := index[2*i:2*i+2:2*i+2], weight[2*i:2*i+2:2*i+2]
+		if at[0] < 0 {
+			dst[i] = T(r.Extrapolation)
+			continue
+		}
+		dst[i] = T(by[0]*float64(src[at[0]]) + by[1]*float64(src[at[1]]))
 	}
 }
 
