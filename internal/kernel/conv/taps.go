@@ -14,8 +14,8 @@ import (
 // place, for those positions for which it lies inside, and adds to their sums.
 
 const (
-	// tapChannels is the least number of input channels of a group: fewer do not
-	// outweigh that each tap loads and stores the sums.
+	// tapChannels is the least number of input channels of a group: fewer do
+	// not outweigh that each tap loads and stores the sums.
 	tapChannels = 128
 	// tapDilation is the least dilation: with less, copied planes are small,
 	// and stay in the first-level cache, in which planes in place may meet in
