@@ -55,7 +55,7 @@ func (c *IntConv) prepareBlocks() {
 func (c *IntConv) cycles(rows, cols int) (write, multiply int) {
 	m := c.imageOf(rows, cols)
 	p := &c.filters
-	write = c.axes[0].kernel * p.channelGroups() * m.plane / m.pitch * (20 + m.pitch/2)
+	write = c.axes[0].kernel * p.channelGroups() * m.plane / m.pitch * (80 + m.pitch/2)
 	places := (rows-1)*m.pitch + cols
 	return write, kernel.CeilDiv(places, c.v.Bytes.Width) * p.panels() * (2*p.rows*p.depth() + 10*p.rows + 40)
 }
