@@ -28,11 +28,10 @@ func rowsInPlace(_ *op.Sig, in, out []*shape.Layout) bool {
 }
 
 func bindFusedAttention(c *op.Call) (Kernel, error) {
-	switch c.In[0].DType {
-	case dtype.F32, dtype.F64, dtype.F16, dtype.BF16:
-		return &attend{}, nil
+	if !isAttended(c.In[0].DType) {
+		return nil, unsupported(c)
 	}
-	return nil, unsupported(c)
+	return &attend{}, nil
 }
 
 // attend is a fused_attention.

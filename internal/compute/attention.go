@@ -12,83 +12,138 @@ import (
 )
 
 var _ = register(map[string]binder{
-	"attention":         needsFirst(oneFloatType(bindAttention)),
+	"attention":         needsFirst(bindAttention),
 	"rotary_embedding":  oneFloatType(bindRotary),
 	"rms_normalization": oneFloatType(bindLayerNorm),
 })
 
 func bindAttention(c *op.Call) (Kernel, error) {
-	bind, ok := floatOf(c.In[0].DType, newAttention[float32], newAttention[float64])
-	if !ok {
+	if !isAttended(c.In[0].DType) {
 		return nil, unsupported(c)
 	}
-	return bind(), nil
+	return &attention{}, nil
+}
+
+// isAttended reports whether the kernel of attention computes in this type.
+func isAttended(dt dtype.DType) bool {
+	return dt == dtype.F32 || dt == dtype.F64 || dt == dtype.F16 || dt == dtype.BF16
 }
 
 // attention has tiles of queries, and after them one per sample and head of
 // the keys that joins past and present.
-type attention[T kernel.Float] struct {
-	spec    sequence.Attention
+type attention struct {
+	spec    sequence.Attend
+	ranges  sequence.Ranges
 	queries int              // tiles
 	joined  [2]sequence.Rows // where the rows of results 1 and 2 lie
 }
 
-func newAttention[T kernel.Float]() Kernel { return &attention[T]{} }
-
-func (k *attention[T]) Refill(t *Task) error {
-	c := t.Call
+func (k *attention) Refill(t *Task) error {
+	c, a := t.Call, &k.spec
 	n, err := c.AttentionSizes()
 	if err != nil {
 		return err
 	}
-	k.spec = sequence.Attention{
-		Batch: n.Batch, Heads: n.Heads, Groups: n.Groups, Queries: n.Queries, Past: n.Past, Keys: n.Keys, Size: n.Size, ValueSize: n.ValueSize,
-		Packed: n.Packed, Scale: 1 / math.Sqrt(float64(max(1, n.Size))), Softcap: c.Float("softcap"), Causal: c.Int("is_causal") != 0,
-		Left: window(c, "left_window_size"), Right: window(c, "right_window_size"), Output: int(c.Int("qk_matmul_output_mode")),
+	setHeads(a, &k.ranges, c, &n, 3)
+	a.Keys, a.Past = n.Past+n.Keys, n.Past
+	if a.HasScores = wanted(c, 3); a.HasScores {
+		a.Stage = int(c.Int("qk_matmul_output_mode"))
 	}
-	if c.Attrs.Has("scale") {
-		k.spec.Scale = c.Float("scale")
-	}
-	layMask(&k.spec, c, 3)
-	k.lay(c)
-	k.queries = k.spec.Tiles()
-	t.Tiles, t.Scratch = k.queries, k.spec.ScratchElements()*c.In[0].DType.Size()
+	k.lay(c, &n)
+	a.Prepare(t.variant)
+	k.queries = a.Tiles()
+	t.Tiles, t.Scratch = k.queries, a.ScratchBytes()
 	if wanted(c, 1) || wanted(c, 2) {
 		t.Tiles += n.Batch * n.Groups
 	}
 	return nil
 }
 
-func (k *attention[T]) takesStrides() bool { return true }
-
-// layMask sets the strides of the mask, operand i, and how many keys it has.
-func layMask(a *sequence.Attention, c *op.Call, i int) {
-	if !has(c, i) {
+// setHeads sets what attention over rows and over blocks have in common. The
+// mask is operand i.
+func setHeads(a *sequence.Attend, r *sequence.Ranges, c *op.Call, n *op.AttentionSizes, i int) {
+	a.Batch = append(a.Batch[:0], n.Batch)
+	a.Heads, a.Groups, a.Queries, a.Size, a.ValueSize = n.Heads, n.Groups, n.Queries, n.Size, n.ValueSize
+	a.Type, a.Scale, a.Softcap, a.Fill = c.In[0].DType, 1/math.Sqrt(float64(max(1, n.Size))), max(0, c.Float("softcap")), math.Inf(-1)
+	if c.Attrs.Has("scale") {
+		a.Scale = c.Float("scale")
+	}
+	*r = sequence.Ranges{Causal: c.Int("is_causal") != 0, Left: window(c, "left_window_size"), Right: window(c, "right_window_size")}
+	if a.Ranges = r; !has(c, i) {
 		return
 	}
 	sizes, strides := c.In[i].Shape.Sizes(), stridesOf(&c.In[i])
-	a.MaskKeys = sizes[len(sizes)-1]
-	for i := range a.Mask {
+	r.MaskKeys = sizes[len(sizes)-1]
+	var mask [3]int // strides along batch, heads and queries
+	for i := range mask {
 		if at := len(sizes) - 4 + i; at >= 0 && sizes[at] != 1 {
-			a.Mask[i] = strides[at]
+			mask[i] = strides[at]
 		}
+	}
+	to := &a.Mask
+	if dt := c.In[i].DType; dt != dtype.Bool {
+		a.Addends[0].Type = dt
+		to = &a.Addends[0].Strides
+	}
+	setRowStrides(to, sequence.Rows{Sample: mask[0], Head: mask[1], Row: mask[2]})
+}
+
+// setRowStrides sets the strides of an operand or a result with one axis of samples.
+func setRowStrides(to *sequence.Strides, r sequence.Rows) {
+	*to = sequence.Strides{Batch: append(to.Batch[:0], r.Sample), Head: r.Head, Row: r.Row, Column: 1}
+}
+
+// setMasks sets the operand i of a call that hides keys.
+func setMasks(args *sequence.AttendArgs, c *op.Call, i int) {
+	switch {
+	case !has(c, i):
+	case c.In[i].DType == dtype.Bool:
+		args.Mask = c.In[i].Data
+	default:
+		args.Addends[0] = floatsOf(&c.In[i])
 	}
 }
 
+// mostScratch: the scratch does not grow where a size becomes smaller, unless
+// there are other groups of heads.
+func (k *attention) mostScratch(t *Task, fixed Fixed) int {
+	return mostOfHeads(&k.spec, t, fixed)
+}
+
+// mostOfHeads is mostScratch of attention whose operands are four-dimensional
+// or have their heads in attributes.
+func mostOfHeads(a *sequence.Attend, t *Task, fixed Fixed) int {
+	if t.Call.In[0].Shape.Rank() < 4 || fixed(0, 1) && fixed(1, 1) {
+		return t.Scratch
+	}
+	one := *a
+	one.Groups = 1
+	one.Prepare(t.variant)
+	return one.ScratchBytes()
+}
+
+func (k *attention) takesStrides() bool { return true }
+
 // lay sets where operands and results lie.
-func (k *attention[T]) lay(c *op.Call) {
+func (k *attention) lay(c *op.Call, n *op.AttentionSizes) {
 	a := &k.spec
-	a.Lay()
-	placeRows(&a.PlaceQ, c.In, 0, a.Size)
-	placeRows(&a.PlaceK, c.In, 1, a.Size)
-	placeRows(&a.PlaceV, c.In, 2, a.ValueSize)
-	placeRows(&a.PlacePastK, c.In, 4, a.Size)
-	placeRows(&a.PlacePastV, c.In, 5, a.ValueSize)
-	placeRows(&a.PlaceY, c.Out, 0, a.ValueSize)
+	placeHeads(&a.Q, c.In, 0, n.Heads, n.Queries, n.Size, n.Packed)
+	placeHeads(&a.K, c.In, 1, n.Groups, n.Keys, n.Size, n.Packed)
+	placeHeads(&a.V, c.In, 2, n.Groups, n.Keys, n.ValueSize, n.Packed)
+	placeHeads(&a.PastK, c.In, 4, n.Groups, n.Past, n.Size, false)
+	placeHeads(&a.PastV, c.In, 5, n.Groups, n.Past, n.ValueSize, false)
+	placeHeads(&a.Y, c.Out, 0, n.Heads, n.Queries, n.ValueSize, n.Packed)
 	for i := range k.joined {
-		k.joined[i] = sequence.RowsOf(a.Groups, a.Past+a.Keys, [2]int{a.Size, a.ValueSize}[i], false)
+		k.joined[i] = sequence.RowsOf(n.Groups, a.Keys, [2]int{n.Size, n.ValueSize}[i], false)
 		placeRows(&k.joined[i], c.Out, 1+i, 0)
 	}
+}
+
+// placeHeads sets the strides of an operand or a result of attention.
+func placeHeads(to *sequence.Strides, args []op.Arg, i, heads, length, size int, packed bool) {
+	rows := sequence.RowsOf(heads, length, size, packed)
+	placeRows(&rows, args, i, size)
+	setRowStrides(to, rows)
 }
 
 // placeRows sets where the rows of an operand or a result lie if it has gaps;
@@ -113,7 +168,7 @@ func headsLaid(s *op.Sig, in, out []*shape.Layout) bool {
 			return false
 		}
 	}
-	return oneFloatKernel(s.Args[0].DType) && evenlyLaid(in, 6) && evenlyLaid(out, 3)
+	return isAttended(s.Args[0].DType) && evenlyLaid(in, 6) && evenlyLaid(out, 3)
 }
 
 // oneFloatKernel reports whether kernels of floats compute in this type.
@@ -151,59 +206,60 @@ func turnedLaid(s *op.Sig, in, out []*shape.Layout) bool {
 // window returns how far a query sees, limited to what two ints add up to.
 func window(c *op.Call, attr string) int { return int(min(c.Int(attr), 1<<58)) }
 
-func (k *attention[T]) Start(t *Task) error {
-	most := k.spec.Past + k.spec.Keys
+func (k *attention) Start(t *Task) error {
 	for i, n := range in[int64](t.Call, 6) {
-		if n < 0 || n > int64(most) {
-			return fmt.Errorf("operand 6: got %d keys for sample %d, want 0 to %d", n, i, most)
+		if n < 0 || n > int64(k.spec.Keys) {
+			return fmt.Errorf("operand 6: got %d keys for sample %d, want 0 to %d", n, i, k.spec.Keys)
 		}
 	}
 	return nil
 }
 
-func (k *attention[T]) Tile(t *Task, tile int, scratch []byte) {
+func (k *attention) Tile(t *Task, tile int, scratch []byte) {
 	c := t.Call
-	size := c.In[0].DType.Size()
 	if tile >= k.queries {
-		k.joinKeys(c, tile-k.queries, 1, k.spec.Size*size, &k.spec.PlacePastK, &k.spec.PlaceK)
-		k.joinKeys(c, tile-k.queries, 2, k.spec.ValueSize*size, &k.spec.PlacePastV, &k.spec.PlaceV)
+		k.joinKeys(c, tile-k.queries, 1, k.spec.Size)
+		k.joinKeys(c, tile-k.queries, 2, k.spec.ValueSize)
 		return
 	}
-	args := sequence.AttentionArgs[T]{
-		Y: out[T](c, 0), Q: in[T](c, 0), K: in[T](c, 1), V: in[T](c, 2), PastK: in[T](c, 4), PastV: in[T](c, 5),
-		Scores: out[T](c, 3), Lengths: in[int64](c, 6),
+	args := sequence.AttendArgs{Y: floatsOf(&c.Out[0]), Q: floatsOf(&c.In[0]), K: floatsOf(&c.In[1]), V: floatsOf(&c.In[2]), Lengths: in[int64](c, 6)}
+	if k.spec.Past > 0 {
+		args.PastK, args.PastV = floatsOf(&c.In[4]), floatsOf(&c.In[5])
 	}
-	if has(c, 3) && c.In[3].DType == dtype.Bool {
-		args.Allow = c.In[3].Data
-	} else {
-		args.Bias = in[T](c, 3)
+	if k.spec.HasScores {
+		args.Scores = floatsOf(&c.Out[3])
 	}
-	sequence.AttentionTile(t.variant, &k.spec, tile, &args, view[T](scratch[:k.spec.ScratchElements()*size]))
+	setMasks(&args, c, 3)
+	k.spec.Tile(tile, scratch, &args)
 }
 
 // joinKeys writes the past rows and the new ones of one sample and head into
-// result 1 or 2; row is the bytes of one.
-func (k *attention[T]) joinKeys(c *op.Call, index, result, row int, past, fresh *sequence.Rows) {
+// result 1 or 2; row is the elements of one.
+func (k *attention) joinKeys(c *op.Call, index, result, row int) {
 	if !wanted(c, result) {
 		return
 	}
 	a, to, size := &k.spec, &k.joined[result-1], c.Out[result].DType.Size()
+	past, fresh := &a.PastK, &a.K
+	if result == 2 {
+		past, fresh = &a.PastV, &a.V
+	}
 	sample, group := index/a.Groups, index%a.Groups
 	dst := c.Out[result].Data
-	copyRows := func(src []byte, from *sequence.Rows, first, n int) {
-		bytes := row
-		if n > 1 && from.Row*size == row && to.Row*size == row {
-			bytes, n = n*row, 1
+	copyRows := func(src []byte, from *sequence.Strides, first, n int) {
+		bytes := row * size
+		if n > 1 && from.Row == row && to.Row == row {
+			bytes, n = n*bytes, 1
 		}
 		for i := range n {
-			at := from.At(sample, group, i) * size
+			at := (sample*from.Batch[0] + group*from.Head + i*from.Row) * size
 			copy(dst[to.At(sample, group, first+i)*size:][:bytes], src[at:at+bytes])
 		}
 	}
 	if a.Past > 0 {
 		copyRows(c.In[3+result].Data, past, 0, a.Past)
 	}
-	copyRows(c.In[result].Data, fresh, a.Past, a.Keys)
+	copyRows(c.In[result].Data, fresh, a.Past, a.Keys-a.Past)
 }
 
 func bindRotary(c *op.Call) (Kernel, error) {

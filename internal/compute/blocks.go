@@ -2,9 +2,7 @@ package compute
 
 import (
 	"fmt"
-	"math"
 
-	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/internal/kernel/sequence"
 	"github.com/tenure-go/tenure/op"
@@ -34,7 +32,7 @@ func blocksWritten(_ *op.Sig, in, out []*shape.Layout) bool {
 
 // blocksRead: rows have no gaps, nor have masks, tables and lengths.
 func blocksRead(s *op.Sig, in, out []*shape.Layout) bool {
-	return oneFloatKernel(s.Args[0].DType) && evenlyLaid(in[:3], -1) && noGaps(in[3:]) && evenlyLaid(out, -1)
+	return isAttended(s.Args[0].DType) && evenlyLaid(in[:3], -1) && noGaps(in[3:]) && evenlyLaid(out, -1)
 }
 
 // checkBlocks checks the columns [from, to) of a sequence's table.
@@ -121,52 +119,45 @@ func (k *blockScatter) Finish(t *Task) error {
 }
 
 func bindBlockAttention(c *op.Call) (Kernel, error) {
-	bind, ok := floatOf(c.In[0].DType, newBlockAttention[float32], newBlockAttention[float64])
-	if !ok {
+	if !isAttended(c.In[0].DType) {
 		return nil, unsupported(c)
 	}
-	return bind(), nil
+	return &blockAttention{}, nil
 }
 
 // blockAttention is attention over keys and values in blocks.
-type blockAttention[T kernel.Float] struct {
-	spec   sequence.Attention
+type blockAttention struct {
+	spec   sequence.Attend
+	ranges sequence.Ranges
 	blocks int // of the pool
 }
 
-func newBlockAttention[T kernel.Float]() Kernel { return &blockAttention[T]{} }
+func (k *blockAttention) takesStrides() bool { return true }
 
-func (k *blockAttention[T]) takesStrides() bool { return true }
+func (k *blockAttention) mostScratch(t *Task, fixed Fixed) int { return mostOfHeads(&k.spec, t, fixed) }
 
-func (k *blockAttention[T]) Refill(t *Task) error {
-	c := t.Call
+func (k *blockAttention) Refill(t *Task) error {
+	c, a := t.Call, &k.spec
 	n, err := c.BlockAttentionSizes()
 	if err != nil {
 		return err
 	}
-	columns := c.In[3].Shape.Size(1)
 	k.blocks = c.In[1].Shape.Size(0)
-	k.spec = sequence.Attention{
-		Batch: n.Batch, Heads: n.Heads, Groups: n.Groups, Queries: n.Queries, Keys: columns * n.Keys, Size: n.Size, ValueSize: n.ValueSize,
-		Block: n.Keys, Columns: columns, Scale: 1 / math.Sqrt(float64(max(1, n.Size))), Softcap: c.Float("softcap"), Causal: c.Int("is_causal") != 0,
-		Left: window(c, "left_window_size"), Right: window(c, "right_window_size"),
-	}
-	if c.Attrs.Has("scale") {
-		k.spec.Scale = c.Float("scale")
-	}
-	layMask(&k.spec, c, 5)
-	a := &k.spec
-	a.Lay()
-	a.PlaceK, a.PlaceV = sequence.RowsOf(a.Groups, a.Block, a.Size, false), sequence.RowsOf(a.Groups, a.Block, a.ValueSize, false)
-	placeRows(&a.PlaceQ, c.In, 0, a.Size)
-	placeRows(&a.PlaceK, c.In, 1, a.Size)
-	placeRows(&a.PlaceV, c.In, 2, a.ValueSize)
-	placeRows(&a.PlaceY, c.Out, 0, a.ValueSize)
-	t.Tiles, t.Scratch = a.Tiles(), a.ScratchElements()*c.In[0].DType.Size()
+	setHeads(a, &k.ranges, c, &n, 5)
+	a.Block, a.Columns = n.Keys, c.In[3].Shape.Size(1)
+	a.Keys = a.Block * a.Columns
+	placeHeads(&a.Q, c.In, 0, n.Heads, n.Queries, n.Size, false)
+	placeHeads(&a.K, c.In, 1, n.Groups, n.Keys, n.Size, false)
+	placeHeads(&a.V, c.In, 2, n.Groups, n.Keys, n.ValueSize, false)
+	placeHeads(&a.Y, c.Out, 0, n.Heads, n.Queries, n.ValueSize, false)
+	a.BlockK, a.BlockV = a.K.Batch[0], a.V.Batch[0] // samples find their blocks by the table
+	a.K.Batch[0], a.V.Batch[0] = 0, 0
+	a.Prepare(t.variant)
+	t.Tiles, t.Scratch = a.Tiles(), a.ScratchBytes()
 	return nil
 }
 
-func (k *blockAttention[T]) Start(t *Task) error {
+func (k *blockAttention) Start(t *Task) error {
 	a, table := &k.spec, in[int64](t.Call, 3)
 	for b, n := range in[int64](t.Call, 4) {
 		if n < 0 || n > int64(a.Keys) {
@@ -181,15 +172,11 @@ func (k *blockAttention[T]) Start(t *Task) error {
 	return nil
 }
 
-func (k *blockAttention[T]) Tile(t *Task, tile int, scratch []byte) {
+func (k *blockAttention) Tile(t *Task, tile int, scratch []byte) {
 	c := t.Call
-	args := sequence.AttentionArgs[T]{
-		Y: out[T](c, 0), Q: in[T](c, 0), K: in[T](c, 1), V: in[T](c, 2), Tables: in[int64](c, 3), Lengths: in[int64](c, 4),
+	args := sequence.AttendArgs{
+		Y: floatsOf(&c.Out[0]), Q: floatsOf(&c.In[0]), K: floatsOf(&c.In[1]), V: floatsOf(&c.In[2]), Tables: in[int64](c, 3), Lengths: in[int64](c, 4),
 	}
-	if has(c, 5) && c.In[5].DType == dtype.Bool {
-		args.Allow = c.In[5].Data
-	} else {
-		args.Bias = in[T](c, 5)
-	}
-	sequence.AttentionTile(t.variant, &k.spec, tile, &args, view[T](scratch[:k.spec.ScratchElements()*c.In[0].DType.Size()]))
+	setMasks(&args, c, 5)
+	k.spec.Tile(tile, scratch, &args)
 }

@@ -114,9 +114,6 @@ func (k *lrn[T]) mostScratch(t *Task, _ Fixed) int {
 	return k.spec.MostScratchElements() * t.Call.In[0].DType.Size()
 }
 
-// mostScratch: a number for each key.
-func (k *attention[T]) mostScratch(t *Task, _ Fixed) int { return t.Scratch }
-
 func (k *floatGemm) mostScratch(t *Task, fixed Fixed) int {
 	p := k.problem.floatGemm()
 	p.PackedB, p.CompressedB = k.PackedB, k.CompressedB

@@ -9,8 +9,8 @@ import (
 // The row loops of reductions in float32. What they add up they return in
 // float64, so that a long row does not lose its small numbers.
 
-// rowSum is the sum of x[i].
-func rowSum(v *kernel.Variant, x []float32) (sum float64) {
+// RowSum is the sum of x[i].
+func RowSum(v *kernel.Variant, x []float32) (sum float64) {
 	f := v.Rows.Sum
 	if f == nil {
 		return portableSum(x)
@@ -124,10 +124,10 @@ func portableMin[T kernel.Float](x []T) T {
 	return min(a, b)
 }
 
-// sumRun is rowSum for any type.
+// sumRun is RowSum for any type.
 func sumRun[T kernel.Number](v *kernel.Variant, x []T) float64 {
 	if f, ok := any(x).([]float32); ok {
-		return rowSum(v, f)
+		return RowSum(v, f)
 	}
 	return sumChains(x)
 }

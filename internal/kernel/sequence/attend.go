@@ -4,7 +4,6 @@ import (
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/internal/kernel/gemm"
-	"github.com/tenure-go/tenure/internal/kernel/reduce"
 )
 
 // Attend is softmax(Q * K^T * Scale, masked) * V on matrices of floats, one for
@@ -13,13 +12,15 @@ import (
 //
 // A tile takes some rows of the heads of a group, and goes over the keys in
 // blocks: their scores exist for one block at a time. Between blocks the sums
-// so far are scaled to the largest score so far. Numbers of 16 bits are widened
-// where they are read, and rounded once, in Y: see attend_rows.go. Those of 64
-// bits are computed row by row: see attend_wide.go.
+// so far are scaled to the largest score so far (online softmax: Milakov and
+// Gimelshein, 2018; Dao and others, FlashAttention, 2022). Numbers of 16 bits
+// are widened where they are read, and rounded once, in Y: see attend_rows.go.
+// Those of 64 bits are computed row by row: see attend_wide.go.
 //
 // Softmax is the function of that name: a row whose scores are all -Inf is NaN,
 // and so is one with a NaN or Inf among them. Every key takes part, one with
-// the weight 0 too.
+// the weight 0 too. Where queries see Ranges of keys, the others take no part,
+// and a row without a key is zeros: see attend_ranges.go.
 type Attend struct {
 	Batch           []int // sizes of the axes before the heads
 	Heads, Groups   int
@@ -28,6 +29,16 @@ type Attend struct {
 
 	Type       dtype.DType // of Q, K, V and Y: F32, F16, BF16 or F64
 	Q, K, V, Y Strides
+
+	// The first Past keys lie in operands of their own, and the others follow.
+	Past         int
+	PastK, PastV Strides
+
+	// Keys in blocks of Block rows, if that is not 0: a sample has Columns of
+	// them, whose numbers are in its row of Tables. BlockK and BlockV are the
+	// distances of blocks, and Keys is Block * Columns.
+	Block, Columns int
+	BlockK, BlockV int
 
 	// What happens to the scores, in this order. Strides are those along
 	// [Batch, Heads, Queries, Keys].
@@ -40,6 +51,11 @@ type Attend struct {
 	MaskHides bool      // Mask is true for hidden keys, and not for the others
 	NaNToZero bool      // the weights of a row are zeros where they would be NaN
 
+	Ranges *Ranges // nil: each query sees all keys
+
+	HasScores bool // Scores is there
+	Stage     int  // what it gets: 0 the scaled products, 1 after Softcap, 2 after the masks, 3 after softmax
+
 	// Of Prepare.
 	variant     *kernel.Variant
 	batch       int
@@ -51,7 +67,8 @@ type Attend struct {
 	gap, spread int     // distances of rows of Q in scratch, and of scores
 	factor      float32 // of Q
 	fill        float32
-	wide        int // elements that are widened at a time
+	half        bool // numbers of 16 bits
+	wide        int  // elements that are widened, or brought together, at a time
 }
 
 // Addend is an operand that is added to the scores.
@@ -68,11 +85,15 @@ type Strides struct {
 	Head, Row, Column int
 }
 
-// AttendArgs are the operands. Addends may be empty, and Mask nil.
+// AttendArgs are the operands, and Scores [Batch, Heads, Queries, Keys]. Past
+// keys, Addends, Mask, Scores, and Lengths and Tables, which have a row per
+// sample, may be absent.
 type AttendArgs struct {
-	Y, Q, K, V Elements
-	Addends    [2]Elements
-	Mask       []uint8
+	Y, Q, K, V, PastK, PastV Elements
+	Scores                   Elements
+	Addends                  [2]Elements
+	Mask                     []uint8
+	Lengths, Tables          []int64
 }
 
 // Elements are numbers of one type: one of the slices has them.
@@ -85,18 +106,28 @@ type Elements struct {
 func (e *Elements) isAbsent() bool { return e.F32 == nil && e.Half == nil && e.F64 == nil }
 
 const (
-	attendRows  = 64
-	attendKeys  = 1024
-	attendDepth = gemm.BlockDepth
-	fewRows     = 4 // these read K and V where they lie
-	attendFlops = 1 << 20
+	attendRows   = 64
+	attendKeys   = 1024
+	attendDepth  = gemm.BlockDepth
+	attendScores = 256 << 10 // in scratch at most, where whole rows are in it and more than one
+	fewRows      = 4         // these read K and V where they lie
+	attendFlops  = 1 << 20
 )
 
 // Prepare works out the tiles.
 func (a *Attend) Prepare(v *kernel.Variant) {
 	a.variant, a.batch = v, kernel.Product(a.Batch)
 	a.rows = a.Heads / max(1, a.Groups) * a.Queries
+	a.half = a.Type == dtype.F16 || a.Type == dtype.BF16
+	a.block = kernel.EvenTile(a.Keys, attendKeys, v.Gemm.Width)
+	if a.HasScores {
+		a.block = kernel.EvenTile(a.Keys, max(1, a.Keys), v.Gemm.Width)
+	}
+	a.gap, a.spread = uncrowded(a.Size), uncrowded(a.block)
 	a.tile, a.most = attendRows, min(a.rows, attendRows)
+	if a.HasScores {
+		a.tile = max(1, min(a.tile, attendScores/a.spread))
+	}
 	row := max(1, 2*a.Keys*(a.Size+a.ValueSize)) // operations
 	for a.tile > fewRows && a.batch*a.Groups*kernel.CeilDiv(a.rows, a.tile) < kernel.WantedTiles && min(a.tile, a.rows)*row > attendFlops {
 		a.tile /= 2 // each tile packs all keys and values again
@@ -104,22 +135,16 @@ func (a *Attend) Prepare(v *kernel.Variant) {
 	a.tile = kernel.EvenTile(a.rows, a.tile, 1)
 	a.tiles = kernel.CeilDiv(a.rows, a.tile)
 	a.parts = max(1, attendFlops/(a.tile*row))
-	a.block = kernel.EvenTile(a.Keys, attendKeys, v.Gemm.Width)
-	a.gap, a.spread = uncrowded(a.Size), uncrowded(a.block)
 	a.fill = float32(a.Fill)
-	if a.factor = float32(a.Scale); a.Softcap != 0 {
+	if a.factor = float32(a.Scale); a.Softcap != 0 && !a.HasScores {
 		a.factor = float32(a.Scale / a.Softcap)
 	}
-	if a.wide = 0; a.isHalf() {
-		a.wide = a.widened()
-	}
+	a.wide = a.widened()
 }
-
-func (a *Attend) isHalf() bool { return a.Type == dtype.F16 || a.Type == dtype.BF16 }
 
 // inPlace reports whether there is one block of keys, so that rows of Y are
 // written once.
-func (a *Attend) inPlace() bool { return a.Keys <= a.block && a.steps(&a.Y) && !a.isHalf() }
+func (a *Attend) inPlace() bool { return a.Keys <= a.block && a.steps(&a.Y) && !a.half }
 
 // steps reports whether all rows of a group have one distance.
 func (a *Attend) steps(s *Strides) bool {
@@ -148,7 +173,7 @@ func uncrowded(n int) int {
 // Tiles returns the number of tiles.
 func (a *Attend) Tiles() int {
 	switch {
-	case a.ValueSize == 0:
+	case a.ValueSize == 0 && !a.HasScores:
 		return 0
 	case a.Type == dtype.F64:
 		return kernel.CeilDiv(a.batch*a.Groups*a.rows, a.rowsOfTile())
@@ -162,12 +187,21 @@ func (a *Attend) ScratchBytes() int {
 	if a.Type == dtype.F64 {
 		return 8 * a.Keys
 	}
-	n := a.wide + a.panel() + a.most*(kernel.CeilDiv(max(1, min(a.Keys, attendKeys)), a.variant.Gemm.Width)*a.variant.Gemm.Width+a.Size+2*crowdedGap)
+	keys := a.columns(min(a.Keys, attendKeys)) + crowdedGap
+	scores := a.most * keys
+	if a.HasScores {
+		keys = a.columns(a.Keys) + crowdedGap
+		scores = min(a.most*keys, max(keys, attendScores))
+	}
+	n := a.wide + a.panel() + scores + a.most*(a.Size+crowdedGap)
 	if !a.inPlace() {
 		n += a.most * (a.ValueSize + 2)
 	}
 	return 4 * n
 }
+
+// columns is n in whole panels, at least one.
+func (a *Attend) columns(n int) int { return kernel.EvenTile(n, max(1, n), a.variant.Gemm.Width) }
 
 // panel returns the size of a panel of K or V.
 func (a *Attend) panel() int {
@@ -180,14 +214,22 @@ func (a *Attend) panel() int {
 // attendTile is a tile under way: rows [row, row+n) of a group.
 type attendTile struct {
 	*Attend
-	args      AttendArgs
-	row, n    int
-	head      int // the first of the group
-	atQ, atY  int // where the batch begins
-	atK, atV  int // and the group
-	atAddends [2]int
-	atMask    int
-	lda, ldy  int
+	args         AttendArgs
+	row, n       int
+	batch        int
+	head         int // the first of the group
+	atQ, atY     int // where the batch begins
+	atK, atV     int // and the group
+	pastK, pastV int
+	atAddends    [2]int
+	atMask       int
+	lda, ldy     int
+
+	// Row i sees keys [from[i], to[i]), and some row sees those of [lo, hi). A
+	// tile is ragged if not all rows see all of them.
+	from, to [attendRows]int32
+	lo, hi   int
+	ragged   bool
 
 	q, packed, x, y, peaks, sums, widened []float32
 }
@@ -208,43 +250,59 @@ func (a *Attend) part(p int, scratch []float32, args *AttendArgs) {
 	t := attendTile{Attend: a, args: *args, row: p % a.tiles * a.tile}
 	t.n = min(a.tile, a.rows-t.row)
 	t.begin(p / a.tiles)
+	t.findRanges()
 	take := func(n int) (x []float32) {
 		x, scratch = scratch[:n:n], scratch[n:]
 		return x
 	}
 	t.packed, t.x, t.widened = take(a.panel()), take(a.tile*a.spread), take(a.wide)
 	t.gather(take(a.tile * a.gap))
-	if a.inPlace() {
+	if a.inPlace() && a.ValueSize > 0 {
 		t.y, t.ldy = args.Y.F32[t.at(&a.Y, t.atY, 0):], a.step(&a.Y)
-	} else {
+	} else if !a.inPlace() {
 		t.y, t.ldy, t.peaks, t.sums = take(a.tile*a.ValueSize), a.ValueSize, take(a.tile), take(a.tile)
 	}
-	for key := 0; key < a.Keys; key += a.block {
-		n := min(a.block, a.Keys-key)
+	if t.ragged || t.lo == t.hi || t.n <= fewRows {
+		for i := range t.n {
+			clear(t.y[i*t.ldy:][:t.ValueSize])
+		}
+	}
+	lo, hi := t.lo, t.hi
+	if t.HasScores {
+		lo, hi = 0, t.Keys
+	}
+	for next := lo; next < hi; next += a.block {
+		key := next
+		n := min(a.block, hi-key)
 		t.multiply(key, n)
 		t.mask(key, n)
-		if a.Keys <= a.block {
-			for i := range t.n {
-				x := t.x[i*t.spread:][:n]
-				if reduce.RowSoftmax(t.variant, x, x, false); t.NaNToZero && x[0] != x[0] {
-					clear(x)
-				}
-			}
+		if t.isOneBlock() {
+			t.normalize(key, n)
 		} else {
 			t.weigh(key, n)
+		}
+		if t.HasScores {
+			t.x, key, n = t.x[t.lo:], t.lo, t.hi-t.lo
 		}
 		t.addUp(key, n)
 	}
 	t.finish()
 }
 
+// isOneBlock reports whether all keys that are seen fit into one block.
+func (t *attendTile) isOneBlock() bool { return t.HasScores || t.hi-t.lo <= t.block }
+
 // begin finds where the operands of a group of a batch begin.
 func (t *attendTile) begin(groups int) {
 	a, group, batch := t.Attend, groups%t.Groups, groups/t.Groups
-	t.head = group * (a.Heads / a.Groups)
+	t.head, t.batch = group*(a.Heads/a.Groups), batch
 	t.atQ, t.atY = kernel.BatchOffsets(batch, a.Batch, a.Q.Batch, a.Y.Batch)
 	t.atK, t.atV = kernel.BatchOffsets(batch, a.Batch, a.K.Batch, a.V.Batch)
 	t.atK, t.atV = t.atK+group*a.K.Head, t.atV+group*a.V.Head
+	if a.Past > 0 {
+		t.pastK, t.pastV = kernel.BatchOffsets(batch, a.Batch, a.PastK.Batch, a.PastV.Batch)
+		t.pastK, t.pastV = t.pastK+group*a.PastK.Head, t.pastV+group*a.PastV.Head
+	}
 	for i := range a.Addends {
 		if !t.args.Addends[i].isAbsent() {
 			s := &a.Addends[i]

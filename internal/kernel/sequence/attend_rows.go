@@ -11,12 +11,19 @@ import (
 
 const widenedFloats = 4096
 
-// widened returns how many elements are widened at a time: at least the rows of
-// a panel, a row of K, of V as far as it is read at once, and of an addend.
+// widened returns how many elements are widened, or brought together, at a
+// time: of 16 bits at least the rows of a panel, a row of K, of V as far as it
+// is read at once, and of an addend; else the rows of a panel of keys, where
+// these lie in several pieces.
 func (a *Attend) widened() int {
 	width := a.variant.Gemm.Width
-	keys := kernel.CeilDiv(min(a.Keys, attendKeys), width) * width
-	return max(width*max(a.Size, min(a.Keys, attendDepth)), min(a.ValueSize, attendKeys), keys, widenedFloats)
+	if a.half {
+		return max(width*max(a.Size, min(a.Keys, attendDepth)), min(a.ValueSize, attendKeys), a.columns(min(a.Keys, attendKeys)), widenedFloats)
+	}
+	if a.Past > 0 || a.Block > 0 {
+		return width * a.Size
+	}
+	return 0
 }
 
 // at returns where row i of the tile begins in an operand.
@@ -30,7 +37,7 @@ func (t *attendTile) gather(scratch []float32) {
 	if t.q, t.lda = scratch, t.gap; t.Size == 0 {
 		return
 	}
-	if t.wide == 0 && t.steps(&t.Q) {
+	if !t.half && t.steps(&t.Q) {
 		rows, step := t.args.Q.F32[t.at(&t.Q, t.atQ, 0):], t.step(&t.Q)
 		switch {
 		case t.factor == 1 && step == uncrowded(step):
@@ -44,7 +51,7 @@ func (t *attendTile) gather(scratch []float32) {
 	for i := range t.n {
 		dst, at := t.q[i*t.gap:][:t.Size], t.at(&t.Q, t.atQ, i)
 		switch {
-		case t.wide > 0:
+		case t.half:
 			elementwise.Widen(t.variant, t.Type, dst, t.args.Q.Half, at, 1)
 			if t.factor != 1 {
 				elementwise.BinaryRowVS(t.variant, kernel.Mul, dst, dst, t.factor)
@@ -57,40 +64,83 @@ func (t *attendTile) gather(scratch []float32) {
 	}
 }
 
+// piece finds a row of keys or values, and says how many of the n rows from it
+// on lie in one piece with it.
+func (t *attendTile) piece(isKey bool, key, n int) (from *Elements, at int, s *Strides, count int) {
+	from, s, at = &t.args.V, &t.V, t.atV
+	block := t.BlockV
+	if isKey {
+		from, s, at, block = &t.args.K, &t.K, t.atK, t.BlockK
+	}
+	switch {
+	case t.Block > 0:
+		at += int(t.args.Tables[t.batch*t.Columns+key/t.Block])*block + key%t.Block*s.Row
+		n = min(n, t.Block-key%t.Block)
+	case key >= t.Past:
+		at += (key - t.Past) * s.Row
+	default:
+		if from, s, at = &t.args.PastV, &t.PastV, t.pastV; isKey {
+			from, s, at = &t.args.PastK, &t.PastK, t.pastK
+		}
+		at += key * s.Row
+		n = min(n, t.Past-key)
+	}
+	return from, at, s, n
+}
+
+// fewKeys are rows that one row of Q at a time is multiplied with: as many as a
+// first-level cache holds.
+const fewKeys = 8 << 10
+
 // keys returns where rows of K lie, from the given key on: count of them, at
 // least 1 and at most n. Neighbours are row apart, and the elements of each
-// column; one of the two is 1. A panel's width of keys comes at once, as far as
-// they lie in one piece. The rows are valid until the next call of keys, values
+// column; one of the two is 1. A panel's width of keys comes at once, unless
+// the tile has few rows. The rows are valid until the next call of keys, values
 // or addend.
 func (t *attendTile) keys(key, n int) (k []float32, row, column, count int) {
-	at := t.atK + key*t.K.Row
-	if t.wide == 0 {
-		return t.args.K.F32[at:], t.K.Row, t.K.Column, n
+	few := t.n <= fewRows
+	from, at, s, count := t.piece(true, key, n)
+	if few && s.Column == 1 {
+		count = min(count, max(1, fewKeys/t.Size))
 	}
-	n = min(n, max(1, t.wide/t.Size))
-	k = t.widened
-	if t.K.Column == 1 {
-		t.widen(k, t.Size, t.args.K.Half[at:], t.K.Row, n)
-		return k, t.Size, 1, n
+	if !t.half && (few || count == n) {
+		return from.F32[at:], s.Row, s.Column, count
 	}
-	for i := range t.Size {
-		elementwise.Widen(t.variant, t.Type, k[i*n:][:n], t.args.K.Half, at+i*t.K.Column, 1)
+	k, size := t.widened, t.Size
+	if few {
+		n = min(count, max(1, t.wide/size))
 	}
-	return k, 1, n, n
+	if s.Column != 1 { // then all keys lie in one piece
+		for i := range size {
+			elementwise.Widen(t.variant, t.Type, k[i*n:][:n], from.Half, at+i*s.Column, 1)
+		}
+		return k, 1, n, n
+	}
+	for i := 0; i < n; i += count {
+		from, at, s, count = t.piece(true, key+i, n-i)
+		if t.half {
+			t.widen(k[i*size:], size, from.Half[at:], s.Row, count)
+			continue
+		}
+		for j := range count {
+			copy(k[(i+j)*size:][:size], from.F32[at+j*s.Row:])
+		}
+	}
+	return k, size, 1, n
 }
 
 // values returns where columns [column, column+columns) of rows of V lie, from
-// the given key on: count rows, at least 1 and at most n, row apart. As many as
-// are multiplied at once come at once, as far as they lie in one piece. The
-// rows are valid until the next call of keys, values or addend.
+// the given key on: count rows, at least 1 and at most n, row apart, as far as
+// they lie in one piece. The rows are valid until the next call of keys, values
+// or addend.
 func (t *attendTile) values(key, n, column, columns int) (v []float32, row, count int) {
-	at := t.atV + key*t.V.Row + column
-	if t.wide == 0 {
-		return t.args.V.F32[at:], t.V.Row, n
+	from, at, s, count := t.piece(false, key, n)
+	if at += column; !t.half {
+		return from.F32[at:], s.Row, count
 	}
-	n = min(n, t.wide/columns)
-	t.widen(t.widened, columns, t.args.V.Half[at:], t.V.Row, n)
-	return t.widened, columns, n
+	count = min(count, t.wide/columns)
+	t.widen(t.widened, columns, from.Half[at:], s.Row, count)
+	return t.widened, columns, count
 }
 
 // widen writes n rows of the given size, which are step apart, side by side.
@@ -119,29 +169,44 @@ func (t *attendTile) addend(which, i, key, n int) []float32 {
 	return t.widened[:n]
 }
 
+// output writes the scores of the rows, if Scores gets those of this stage.
+func (t *attendTile) output(stage int) {
+	if !t.HasScores || stage != t.Stage {
+		return
+	}
+	for i := range t.n {
+		r := t.row + i
+		at := ((t.batch*t.Heads+t.head+r/t.Queries)*t.Queries + r%t.Queries) * t.Keys
+		x := t.x[i*t.spread:][:t.Keys]
+		if t.half {
+			elementwise.Narrow(t.variant, t.Type, t.args.Scores.Half, at, 1, x)
+		} else {
+			copy(t.args.Scores.F32[at:], x)
+		}
+	}
+}
+
 // finish writes the rows of Y that lie in scratch, divided by the sums of their
 // weights.
 func (t *attendTile) finish() {
-	if t.inPlace() && t.Keys > 0 {
+	if t.inPlace() {
 		return
 	}
 	for i := range t.n {
 		at, src := t.at(&t.Y, t.atY, i), t.y[i*t.ldy:][:t.ValueSize]
 		dst := src
-		if t.wide == 0 {
+		if !t.half {
 			dst = t.args.Y.F32[at:][:t.ValueSize]
 		}
 		switch {
-		case t.Keys == 0:
-			clear(dst)
-		case t.Keys <= t.block:
+		case t.isOneBlock():
 			copy(dst, src)
-		case t.NaNToZero && !(t.sums[i] > 0):
+		case t.NaNToZero && !(t.sums[i] > 0), t.Ranges != nil && t.sums[i] == 0:
 			clear(dst)
 		default: // the sum of a row of scores that are all -Inf is 0, and 0 * Inf is NaN
 			elementwise.BinaryRowVS(t.variant, kernel.Mul, dst, src, 1/t.sums[i])
 		}
-		if t.wide > 0 {
+		if t.half {
 			elementwise.Narrow(t.variant, t.Type, t.args.Y.Half, at, 1, dst)
 		}
 	}

@@ -3,6 +3,7 @@ package sequence
 import (
 	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/internal/kernel/elementwise"
+	"github.com/tenure-go/tenure/internal/kernel/gemm"
 )
 
 // CellKind is a recurrent cell; its number of gates is that of its weight
@@ -269,5 +270,21 @@ func (c *cell[T]) lstm(v *kernel.Variant) {
 	c.squash(v, 2, c.tmp)
 	for i := range c.h {
 		c.h[i] = output[i] * c.tmp[i]
+	}
+}
+
+// dots adds to dst the products of q with the rows of k from at on, ld apart.
+func dots[T kernel.Float](v *kernel.Variant, dst, q, k []T, at, ld int) {
+	if len(dst) == 0 || len(q) == 0 {
+		return
+	}
+	if d, ok := any(dst).([]float32); ok {
+		gemm.GemvDot(v, d, any(q).([]float32), any(k).([]float32)[at:], ld)
+		return
+	}
+	for i := range dst {
+		for j, x := range k[at+i*ld:][:len(q)] {
+			dst[i] += q[j] * x
+		}
 	}
 }
