@@ -22,9 +22,9 @@ import (
 //   - reshapes between these that make two axes of the first one, and one of
 //     the two (windows of a batch, heads of a batch), and casts of 16 bits to
 //     float32 and back;
-//   - transposes of q, k, v and the result that leave rows contiguous, and
-//     heads of k and v that are repeated for neighbours of q by Expand, Tile or
-//     Concat.
+//   - transposes of q, k, v and the result that leave rows contiguous, before
+//     reshapes that merge samples and heads, too, and heads of k and v that are
+//     repeated for neighbours of q by Expand, Tile or Concat.
 //
 // Requires: static types, fold (scalars and the shapes of repetitions are
 // constants), dce (a dead reader would hide the pattern). Guarantees: only
@@ -174,10 +174,14 @@ func (m *attentionFinder) read(a *attentionParts, v *ir.Value, name string, time
 }
 
 // replace puts the call in place of the last of the pattern: of the product
-// with v, or of a transpose of its result.
+// with v, of a reshape that splits its first axis, or of a transpose after
+// these.
 func (m *attentionFinder) replace(a *attentionParts) {
-	attrs := a.attrs()
 	last := a.last
+	if split := m.unmerge(a); split != nil {
+		last = split
+	}
+	attrs := a.attrs()
 	if next := m.only(last.Results[0], "transpose"); next != nil && m.blocks[next] == m.blocks[last] {
 		perm := attrsOf(next).Ints("perm")
 		if n := len(perm); n == len(a.q.perm) && int(perm[n-1]) == n-1 {

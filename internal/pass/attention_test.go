@@ -65,6 +65,7 @@ type attentionForm struct {
 	typ                 string // of elements
 	cap, wide           bool   // the scores have a cap; softmax is computed in float32
 	split               bool   // the last masks see the batch as two axes, of 2 and the rest
+	merged              bool   // the products see samples and heads as one axis
 }
 
 func drawForm(r *rand.Rand) (f attentionForm) {
@@ -86,6 +87,11 @@ func drawForm(r *rand.Rand) (f attentionForm) {
 			f.bias, f.mask = pick("f32[1,c,1,n,m]", "f32[2,1,4,1,m]", "f32[n,m]"), pick("bool[2,1,1,n,m]", "bool[1,c,1,1,m]", "bool[n,1]")
 			f.masks = f.masks[len(f.masks)-1:]
 		}
+	}
+	if r.IntN(4) == 0 { // as exporters write it: masks see both axes
+		f.merged, f.split, f.wide, f.cap, f.scaleAt = true, false, false, false, pick("", "q")
+		f.bias, f.more = pick("f32[b,1,1,m]", "f32[1,1,n,m]", "f32[n,m]", "f32[b,4,n,m]"), pick("f32[1,4,n,m]", "f32[1,1,1,m]", "f32[n,1]")
+		f.mask = pick("bool[b,1,1,m]", "bool[1,1,n,m]", "bool[n,m]", "bool[n,1]")
 	}
 	return f
 }
@@ -123,10 +129,13 @@ func spell(f attentionForm) *spelledAttention {
 		}
 		return s.let("reshape(%s, %s)", one, s.list(0, 4, -1, size))
 	}
+	turned := false // k, after samples and heads are merged
 	q, k, v := heads("%q"), repeated("%k", 6), heads(repeated("%v", 5))
 	switch {
 	case f.keysTurned && f.byToken:
 		k = s.let("transpose(%s) {perm = [0, 2, 3, 1]}", k)
+	case f.merged:
+		k, turned = heads(k), true
 	default:
 		k = s.let("transpose(%s) {perm = [0, 1, 3, 2]}", heads(k))
 	}
@@ -135,6 +144,12 @@ func spell(f attentionForm) *spelledAttention {
 	}
 	if f.scaleAt == "both" {
 		k = s.let("mul(%s, %s)", s.number(0.6), k)
+	}
+	if f.merged {
+		q, k, v = s.resized(q, -1), s.resized(k, -1), s.resized(v, -1)
+		if turned {
+			k = s.let("transpose(%s) {perm = [0, 2, 1]}", k)
+		}
 	}
 	x := s.let("matmul(%s, %s)", q, k)
 	switch f.scaleAt {
@@ -149,6 +164,9 @@ func spell(f attentionForm) *spelledAttention {
 	if f.wide && !f.split {
 		s.typ = "f32"
 		x = s.let("cast(%s) {to = f32}", x)
+	}
+	if f.merged && len(f.masks) > 0 {
+		x = s.resized(x, -1, 4)
 	}
 	flat := x
 	for i, mask := range f.masks {
@@ -175,6 +193,9 @@ func spell(f attentionForm) *spelledAttention {
 		s.typ = "f32"
 		x = s.let("cast(%s) {to = f32}", x)
 	}
+	if f.merged && len(f.masks) > 0 && f.softmax != "where" {
+		x = s.resized(x, -1)
+	}
 	switch f.softmax {
 	case "spelled":
 		last := s.list(-1)
@@ -189,15 +210,28 @@ func spell(f attentionForm) *spelledAttention {
 	if f.split && len(f.masks) > 0 && f.softmax == "where" {
 		x = s.let("reshape(%s, %s)", x, s.let("shape(%s)", flat))
 	}
+	if f.merged && len(f.masks) > 0 && f.softmax == "where" {
+		x = s.resized(x, -1)
+	}
 	if f.wide {
 		x = s.let("cast(%s) {to = %s}", x, f.typ)
 	}
 	y := s.let("matmul(%s, %s)", x, v)
+	if f.merged {
+		y = s.resized(y, -1, 4)
+	}
 	if f.turnedBack {
 		y = s.let("transpose(%s) {perm = [0, 2, 1, 3]}", y)
 	}
 	s.body = append(s.body, "return "+y)
 	return s
+}
+
+// resized reshapes x to the given first sizes and its last two.
+func (s *spelledAttention) resized(x string, first ...float64) string {
+	sizes := s.let("shape(%s)", x)
+	last := s.let("slice(%s, %s, %s)", sizes, s.list(-2), s.list(1000))
+	return s.let("reshape(%s, %s)", x, s.let("concat(%s, %s) {axis = 0}", s.list(first...), last))
 }
 
 // text returns the program with inputs of a form.
