@@ -88,7 +88,8 @@ func setHeads(a *sequence.Attend, r *sequence.Ranges, c *op.Call, n *op.Attentio
 	setRowStrides(to, sequence.Rows{Sample: mask[0], Head: mask[1], Row: mask[2]})
 }
 
-// setRowStrides sets the strides of an operand or a result with one axis of samples.
+// setRowStrides sets the strides of an operand or a result with one axis of
+// samples.
 func setRowStrides(to *sequence.Strides, r sequence.Rows) {
 	*to = sequence.Strides{Batch: append(to.Batch[:0], r.Sample), Head: r.Head, Row: r.Row, Column: 1}
 }

@@ -36,7 +36,8 @@ func (m *attentionFinder) unmerge(a *attentionParts) *ir.Call {
 			return nil
 		}
 	}
-	// A mask with the merged axis meets that of the heads, if there is one sample.
+	// A mask with the merged axis meets that of the heads, if there is one
+	// sample.
 	for _, x := range []*ir.Value{tried.mask, tried.addends[0], tried.addends[1]} {
 		if x != nil && rank(x) == 3 && m.ctx.size(x, 0) != 1 && m.ctx.size(tried.q.value, 0) != 1 {
 			return nil
