@@ -36,8 +36,9 @@ func main() {
 
 func run(args []string) error {
 	flags := flag.NewFlagSet("models", flag.ExitOnError)
-	names := flags.String("models", "", "models to run, by commas; when empty all, without the zoo")
+	names := flags.String("models", "", "models to run, by commas; when empty all, without attention and the zoo")
 	zoo := flags.Bool("zoo", false, "run the zoo's models that have been made, if -models names none")
+	attention := flags.Bool("attention", false, "run attention alone, over prompts and of steps, if -models names none")
 	zooFolder := flags.String("zoofolder", suite.ZooFolder(), "folder in which zoo/make.py made the zoo")
 	threads := flags.String("threads", "1,2", "numbers of threads, by commas")
 	weights := flags.String("weights", "mapped,compressed", "how Tenure holds weights, by commas: mapped, compressed")
@@ -65,15 +66,18 @@ func run(args []string) error {
 		held = append(held, word)
 	}
 	known, zooModels := suite.Models(strings.Split(*lights, ",")), suite.Zoo(*zooFolder)
+	named := slices.Concat(known, suite.Attention(), zooModels)
 	if *list {
-		return write(os.Stdout, slices.Concat(known, zooModels))
+		return write(os.Stdout, named)
 	}
 	var all []suite.Model
 	switch {
 	case *names != "":
-		if all, err = suite.Choose(slices.Concat(known, zooModels), *names); err != nil {
+		if all, err = suite.Choose(named, *names); err != nil {
 			return err
 		}
+	case *attention:
+		all = suite.Attention()
 	case *zoo:
 		all = slices.DeleteFunc(zooModels, suite.Model.Missing)
 	default:
