@@ -196,9 +196,36 @@ func runTexts(t *testing.T, pool *tenure.StatePool, texts []pooledText, text str
 	got := modeltest.Values(t, out["y"])
 	for i, x := range texts {
 		one := modeltest.Of(t, all[i*per:][:per], append([]int{1}, dims[1:]...)...)
-		wantNear(t, got[i*len(got)/len(texts):][:len(got)/len(texts)], runStates(t, x.alone, one), 1e-5)
+		wantNear(t, got[i*len(got)/len(texts):][:len(got)/len(texts)], runStates(t, x.alone, one), 0)
 	}
 	return true
+}
+
+// TestPoolPrompts runs prompts and then steps, two sequences of different
+// lengths together, with blocks of several sizes: the results are those of
+// states of their own, bit for bit.
+func TestPoolPrompts(t *testing.T) {
+	memorytest.Check(t)
+	for name, text := range map[string]string{"attending": attending, "packed": packed} {
+		single := modeltest.Session(t, modelOf(t, text, tenure.WithStates()))
+		session := modeltest.Session(t, modelOf(t, text, tenure.WithStatePool()))
+		for _, rows := range []int{1, 5, 16, 200} {
+			for _, runs := range [][]int{{1, 1, 1}, {5, 5, 1}, {90, 1, 3, 1}, {40, 70, 1}, {1, 33, 4}} {
+				t.Run(fmt.Sprintf("%s/blocks of %d/%v", name, rows, runs), func(t *testing.T) {
+					pool := poolOf(t, session, 2*(200/rows+1), rows)
+					a := pooledText{textOf(t, pool), statesOf(t, single, 300)}
+					b := pooledText{textOf(t, pool), statesOf(t, single, 128)}
+					texts := []pooledText{a, b}
+					runTexts(t, pool, texts[1:], text, 7, 9)
+					for i, n := range runs {
+						if !runTexts(t, pool, texts, text, uint64(i), n) {
+							t.Fatal("the pool has too few blocks")
+						}
+					}
+				})
+			}
+		}
+	}
 }
 
 // TestPoolOnePlan decodes sequences of different lengths: one plan serves all

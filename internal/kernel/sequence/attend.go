@@ -20,7 +20,11 @@ import (
 // Softmax is the function of that name: a row whose scores are all -Inf is NaN,
 // and so is one with a NaN or Inf among them. Every key takes part, one with
 // the weight 0 too. Where queries see Ranges of keys, the others take no part,
-// and a row without a key is zeros: see attend_ranges.go.
+// and a row without a key is zeros: see attend_ranges.go. Such a call has a
+// promise: the result of a sample does not depend, in any bit, on how its keys
+// lie, how much room is behind them, and which other samples share the call. So
+// neither Batch nor Keys decides which rows a tile has, and blocks of keys are
+// counted from the first one that a tile sees.
 type Attend struct {
 	Batch           []int // sizes of the axes before the heads
 	Heads, Groups   int
@@ -119,9 +123,8 @@ func (a *Attend) Prepare(v *kernel.Variant) {
 	a.variant, a.batch = v, kernel.Product(a.Batch)
 	a.rows = a.Heads / max(1, a.Groups) * a.Queries
 	a.half = a.Type == dtype.F16 || a.Type == dtype.BF16
-	a.block = kernel.EvenTile(a.Keys, attendKeys, v.Gemm.Width)
-	if a.HasScores {
-		a.block = kernel.EvenTile(a.Keys, max(1, a.Keys), v.Gemm.Width)
+	if a.block = a.columns(min(a.Keys, attendKeys)); a.HasScores {
+		a.block = a.columns(a.Keys)
 	}
 	a.gap, a.spread = uncrowded(a.Size), uncrowded(a.block)
 	a.tile, a.most = attendRows, min(a.rows, attendRows)
@@ -129,7 +132,11 @@ func (a *Attend) Prepare(v *kernel.Variant) {
 		a.tile = max(1, min(a.tile, attendScores/a.spread))
 	}
 	row := max(1, 2*a.Keys*(a.Size+a.ValueSize)) // operations
-	for a.tile > fewRows && a.batch*a.Groups*kernel.CeilDiv(a.rows, a.tile) < kernel.WantedTiles && min(a.tile, a.rows)*row > attendFlops {
+	groups, cost := a.batch*a.Groups, row
+	if a.Ranges != nil { // as if it was one sample
+		groups, cost = a.Groups, 2*attendKeys*(a.Size+a.ValueSize)
+	}
+	for a.tile > fewRows && groups*kernel.CeilDiv(a.rows, a.tile) < kernel.WantedTiles && min(a.tile, a.rows)*cost > attendFlops {
 		a.tile /= 2 // each tile packs all keys and values again
 	}
 	a.tile = kernel.EvenTile(a.rows, a.tile, 1)

@@ -265,7 +265,7 @@ func (t *attendTile) addPanels(key, k, depth, first, end int) {
 			gemm.PackPanel(t.packed[i*v.Gemm.Width:], values, row, count, nr, v.Gemm.Width)
 			i += count
 		}
-		gemm.MultiplyPanel(v, end-first, depth, x, t.spread, t.packed, nr, y, t.ldy, from, t.ldy)
+		gemm.MultiplyPacked(v, end-first, depth, x, t.spread, t.packed, nr, y, t.ldy, from, t.ldy)
 	}
 }
 
