@@ -6,9 +6,9 @@ import (
 	f "github.com/tenure-go/tenure/bench/internal/onnxfile"
 )
 
-// Attention lists attention alone: over prompts, causal and not, and over cached
-// keys for one token. Names say the heads, those of the keys and the size of
-// one, and the keys.
+// Attention lists attention alone: over prompts, causal and not, and over
+// cached keys for one token. Names say the heads, those of the keys and the
+// size of one, and the keys.
 func Attention() (list []Model) {
 	add := func(a attentionOf) {
 		list = append(list, Model{Name: a.name(), Build: built(a.graph)})

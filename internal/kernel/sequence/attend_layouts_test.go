@@ -62,7 +62,8 @@ func attendLaid(t *testing.T, v *kernel.Variant, a sequence.Attend, keys int, l 
 	a.Batch, a.Past, a.Keys = []int{l.samples}, l.past, l.past+rows
 	s := kerneltest.NewSpace(t)
 	var args sequence.AttendArgs
-	// operand returns rows of the last sample behind those of the others, which are zeros.
+	// operand returns rows of the last sample behind those of the others, which
+	// are zeros.
 	operand := func(last []float32) sequence.Elements {
 		return elements(s, "operand", a.Type, append(make([]float32, (l.samples-1)*len(last)), last...))
 	}
