@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 )
@@ -15,6 +16,7 @@ type Elem int64
 
 const (
 	F32 Elem = 1
+	U8  Elem = 2
 	I64 Elem = 7
 )
 
@@ -39,11 +41,13 @@ type Input struct {
 	Dims []int
 }
 
-// weight is an initializer whose numbers are drawn while it is written.
+// weight is an initializer whose numbers are drawn while it is written: F32
+// from a source, U8 from a seed.
 type weight struct {
 	name   string
 	dims   []int
 	source func() Source
+	seed   uint64
 }
 
 // New begins a graph of the given version of the default operator set.
@@ -70,10 +74,20 @@ func (g *Graph) WeightBytes() (n int64) {
 
 func (w weight) bytes() int64 {
 	n := int64(4)
+	if w.elem() == U8 {
+		n = 1
+	}
 	for _, d := range w.dims {
 		n *= int64(d)
 	}
 	return n
+}
+
+func (w weight) elem() Elem {
+	if w.source == nil {
+		return U8
+	}
+	return F32
 }
 
 // Attr is an attribute of a node, encoded.
@@ -160,7 +174,12 @@ func (g *Graph) Output(name string, elem Elem) {
 // Weight adds an initializer of float32 whose numbers are drawn when the file
 // is written.
 func (g *Graph) Weight(name string, source func() Source, dims ...int) {
-	g.weights = append(g.weights, weight{name, slices.Clone(dims), source})
+	g.weights = append(g.weights, weight{name: name, dims: slices.Clone(dims), source: source})
+}
+
+// Bytes adds an initializer of bytes that are drawn when the file is written.
+func (g *Graph) Bytes(name string, seed uint64, dims ...int) {
+	g.weights = append(g.weights, weight{name: name, dims: slices.Clone(dims), seed: seed})
 }
 
 // Floats adds a small initializer of one axis.
@@ -193,7 +212,7 @@ func (w weight) head() wire {
 	for _, d := range w.dims {
 		head = head.varint(1, int64(d))
 	}
-	return head.varint(2, int64(F32)).text(8, w.name).open(9, w.bytes())
+	return head.varint(2, int64(w.elem())).text(8, w.name).open(9, w.bytes())
 }
 
 // WriteTo writes the model's file.
@@ -228,6 +247,12 @@ func (g *Graph) WriteTo(to io.Writer) (int64, error) {
 
 // write writes a weight's numbers, a part at a time.
 func (w weight) write(out io.Writer) error {
+	if w.elem() == U8 {
+		var seed [32]byte
+		binary.LittleEndian.PutUint64(seed[:], w.seed)
+		_, err := io.CopyN(out, rand.NewChaCha8(seed), w.bytes())
+		return err
+	}
 	source := w.source()
 	part := make([]float32, 1<<14)
 	var raw []byte

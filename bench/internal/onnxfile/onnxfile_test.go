@@ -115,6 +115,29 @@ func TestWeightInParts(t *testing.T) {
 	}
 }
 
+// TestBytes reads back an initializer of bytes, which its seed decides.
+func TestBytes(t *testing.T) {
+	draw := func(seed uint64) []float32 {
+		g := New(13)
+		g.Input("x", F32, 1)
+		g.Bytes("w", seed, 50, 2)
+		g.Node("Cast", []string{"w"}, []string{"f"}, Int("to", int64(F32)))
+		g.Node("Mul", []string{"f", "x"}, []string{"y"})
+		g.Output("y", F32)
+		if got, want := g.WeightBytes(), int64(100); got != want {
+			t.Errorf("WeightBytes: got %d, want %d", got, want)
+		}
+		return run(t, file(t, g), "y", map[string][]float32{"x": {1}}, map[string][]int{"x": {1}})
+	}
+	a := draw(1)
+	if len(a) != 100 || slices.Max(a) < 200 || slices.Min(a) < 0 || slices.Min(a) > 55 {
+		t.Errorf("got %v, want 100 bytes of all sizes", a)
+	}
+	if !slices.Equal(a, draw(1)) || slices.Equal(a, draw(2)) {
+		t.Error("want the same bytes of one seed, others of another one")
+	}
+}
+
 func TestSources(t *testing.T) {
 	draw := func(s Source) []float32 {
 		all := make([]float32, 40000)

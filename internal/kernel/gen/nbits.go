@@ -119,7 +119,7 @@ func (t *nbits) zeros(z int) {
 
 // prefetch fetches the line that comes into use after some pages of weights.
 func (t *nbits) prefetch(at int) {
-	const ahead, line = 2048, 64
+	const ahead, line = 8192, 64
 	if at%line == 0 {
 		t.op("PREFETCHT0 %d(%s)", ahead+at, regPanel)
 	}

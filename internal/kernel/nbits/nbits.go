@@ -55,13 +55,14 @@ type Args struct {
 type sizes struct{ left, padded, out, wide, panel, scale, zero int }
 
 const (
-	tileRows  = 128
-	tileCols  = 256
-	leastCols = 64
-	intCols   = 1024      // of a tile that quantises its rows
-	leftBytes = 512 << 10 // of quantised rows: the second-level cache has room for them
-	fewBytes  = 32 << 10  // of weights in a tile of few rows, at least
-	mostBytes = 1 << 20   // and at most
+	tileRows   = 128
+	tileCols   = 256
+	leastCols  = 64
+	intCols    = 1024      // of a tile that quantises its rows
+	fewIntCols = 512       // of one with few rows, unless that leaves too few tiles
+	leftBytes  = 512 << 10 // of quantised rows: the second-level cache has room for them
+	fewBytes   = 32 << 10  // of weights in a tile of few rows, at least
+	mostBytes  = 1 << 20   // and at most
 )
 
 // Prepare works out the tiles.
@@ -86,6 +87,9 @@ func (p *Product) Prepare(v *kernel.Variant) {
 		bytes := max(1, p.panelBytes())
 		p.rows = max(1, p.M)
 		p.panels = max(kernel.CeilDiv(panels, 2*kernel.WantedTiles), kernel.CeilDiv(fewBytes, bytes))
+		if p.Ints { // each tile quantises the rows again
+			p.panels = max(p.panels, min(fewIntCols/p.lanes, kernel.CeilDiv(panels, kernel.WantedTiles)))
+		}
 		p.panels = min(p.panels, kernel.CeilDiv(mostBytes, bytes))
 	case p.Ints:
 		p.rows = max(FewRows, min(tileRows, leftBytes/max(1, p.record)))

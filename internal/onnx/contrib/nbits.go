@@ -43,7 +43,7 @@ func liftMatMulNBits(n *lift.Node) {
 		return
 	}
 	w.blocks = (w.k + w.block - 1) / w.block
-	w.scale = n.Call("reshape", []*ir.Value{n.Args[2], n.Ints([]int64{w.rows, w.blocks})})
+	w.scale = w.perBlock(n, n.Args[2])
 	zero := n.Arg(3)
 	switch {
 	case n.Arg(4) == nil && w.block%op.NBitsStep == 0 && w.block <= 1<<16:
@@ -81,7 +81,7 @@ func multiplyPacked(n *lift.Node, w *nbits, zero *ir.Value, level int64) {
 		n.Unsupported("zeros of %s for scales of %s", zero.Type, n.Args[2].Type)
 		return
 	default:
-		zero = n.Call("reshape", []*ir.Value{zero, n.Ints([]int64{w.rows, w.blocks})})
+		zero = w.perBlock(n, zero)
 	}
 	weights := bitRows(n, w, w.weights, w.blocks*w.block, w.blocks*w.block)
 	x := n.Args[0].Type.DType
@@ -91,6 +91,35 @@ func multiplyPacked(n *lift.Node, w *nbits, zero *ir.Value, level int64) {
 	}
 	y := n.Call("matmul_nbits", args, attrs...)
 	n.Finish("identity", []*ir.Value{as(n, y, x)})
+}
+
+// perBlock is v as [rows, blocks]. Of a weight it is one that is copied when it
+// is loaded, and unloaded when it has been packed: the result of a reshape
+// would stay.
+func (w *nbits) perBlock(n *lift.Node, v *ir.Value) *ir.Value {
+	if n.Err != nil {
+		return nil
+	}
+	typ := op.Type{DType: v.Type.DType, Shape: shape.MustOf(int(w.rows), int(w.blocks))}
+	if v.Type.Shape == typ.Shape {
+		return v
+	}
+	has, err := v.Type.Bytes()
+	if want, wrong := typ.Bytes(); !n.Store.Has(v) || err != nil || wrong != nil || has != want {
+		return n.Call("reshape", []*ir.Value{v, n.Ints([]int64{w.rows, w.blocks})})
+	}
+	return w.derived(n, v, typ, func(dst, src []byte) { copy(dst, src) })
+}
+
+// derived is a weight that fill makes of the bytes of v, or that shares them.
+func (w *nbits) derived(n *lift.Node, v *ir.Value, typ op.Type, fill func(dst, src []byte)) *ir.Value {
+	out := n.Program.NewValue(ir.Weight, n.Fresh(v.Name+"."+typ.DType.String()), typ)
+	if err := n.Store.Derive(out, v, 0, fill); err != nil {
+		n.Fail("%w", err)
+		return nil
+	}
+	n.Program.Weights = append(n.Program.Weights, out)
+	return out
 }
 
 // findType finds the type of elements of so many bits.
@@ -145,7 +174,7 @@ func scaleGroups(n *lift.Node, w *nbits, zero *ir.Value) {
 	if zero == nil || zero.Type.DType == dtype.U8 {
 		zero = n.Call("cast", []*ir.Value{zeroRows(n, w, zero)}, to)
 	} else {
-		zero = n.Call("reshape", []*ir.Value{zero, n.Ints([]int64{w.rows, w.blocks})})
+		zero = w.perBlock(n, zero)
 	}
 	weights := n.Call("cast", []*ir.Value{bitRows(n, w, w.weights, w.blocks*w.block, w.k)}, to)
 	w.out = n.Call("mul", []*ir.Value{n.Call("sub", []*ir.Value{weights, each(zero)}), each(w.scale)})
@@ -188,17 +217,10 @@ func bitRows(n *lift.Node, w *nbits, i int, all, kept int64) *ir.Value {
 		return nil
 	}
 	typ := op.Type{DType: w.dt, Shape: shape.MustOf(int(w.rows), int(kept))}
-	name := n.Fresh(v.Name + "." + w.dt.String())
 	if all != kept {
-		return n.Weight(name, typ, cutRows(data, int(w.bits), int(w.rows), int(all), int(kept)))
+		return n.Weight(n.Fresh(v.Name+"."+w.dt.String()), typ, cutRows(data, int(w.bits), int(w.rows), int(all), int(kept)))
 	}
-	out := n.Program.NewValue(ir.Weight, name, typ)
-	if err := n.Store.Derive(out, v, 0, nil); err != nil {
-		n.Fail("%w", err)
-		return nil
-	}
-	n.Program.Weights = append(n.Program.Weights, out)
-	return out
+	return w.derived(n, v, typ, nil)
 }
 
 // cutRows keeps the first elements of each row, whose bits are packed.
