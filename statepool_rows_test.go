@@ -72,13 +72,6 @@ var rowForms = map[string]string{
 		}
 		return %y, %present_k
 	}`,
-	"attention of 16 bits": `func @f(%x: f32[batch,2,tokens,4], %past_k: f16[batch,2,past,4], %past_v: f16[batch,2,past,4]) {
-		%h = cast(%x) {to = f16}
-		%v = mul(%h, %h)
-		%y16, %present_k, %present_v = attention(%h, %h, %v, _, %past_k, %past_v) {is_causal = 1}
-		%y = cast(%y16) {to = f32}
-		return %y, %present_k, %present_v
-	}`,
 	"a window of 16 bits": `func @f(%x: f32[batch,2,tokens,4], %past_k: bf16[batch,2,past,4], %past_v: bf16[batch,2,past,4]) {
 		%h = cast(%x) {to = bf16}
 		%y16, %present_k, %present_v = attention(%h, %h, %h, _, %past_k, %past_v) {is_causal = 1, left_window_size = 2}

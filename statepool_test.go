@@ -70,6 +70,7 @@ type pooledText struct {
 // ends, and compares every run with states that share nothing.
 func TestPoolAgainstStates(t *testing.T) {
 	for _, c := range []struct{ name, text, alone string }{{"attending", attending, attending}, {"packed", packed, packed}, {"scattering", scattering, attending},
+		{"attending f16", narrowed(attending, "f16"), narrowed(attending, "f16")}, {"attending bf16", narrowed(attending, "bf16"), narrowed(attending, "bf16")},
 		{"scattering f16", narrowed(scattering, "f16"), narrowed(attending, "f16")}, {"scattering bf16", narrowed(scattering, "bf16"), narrowed(attending, "bf16")}} {
 		t.Run(c.name, func(t *testing.T) {
 			memorytest.Check(t)
@@ -206,7 +207,7 @@ func runTexts(t *testing.T, pool *tenure.StatePool, texts []pooledText, text str
 // states of their own, bit for bit.
 func TestPoolPrompts(t *testing.T) {
 	memorytest.Check(t)
-	for name, text := range map[string]string{"attending": attending, "packed": packed} {
+	for name, text := range map[string]string{"attending": attending, "packed": packed, "f16": narrowed(attending, "f16"), "bf16": narrowed(attending, "bf16")} {
 		single := modeltest.Session(t, modelOf(t, text, tenure.WithStates()))
 		session := modeltest.Session(t, modelOf(t, text, tenure.WithStatePool()))
 		for _, rows := range []int{1, 5, 16, 200} {

@@ -127,13 +127,6 @@ func (b *blocks) rows(v *ir.Value, reader *ir.Call) *ir.Value {
 	return all
 }
 
-// leading gathers the rows that each sequence has in a pool after the run to
-// the beginning of a value with room for those of the longest one.
-func (b *blocks) leading(pool, lengths *ir.Value) *ir.Value {
-	name := pool.Name + ".first"
-	return b.emit(&b.calls, name, "block_gather", nil, pool, b.table, lengths, b.likeAfter(name))
-}
-
 // likeAfter returns a value whose first size is how many rows the longest
 // sequence has after the run, without elements.
 func (b *blocks) likeAfter(name string) *ir.Value {
@@ -150,18 +143,4 @@ func (b *blocks) isEmitted(v *ir.Value) bool {
 		}
 	}
 	return false
-}
-
-// attendRows leaves a call of attention with past keys and values as it is, but
-// for the rows that it returns: they are written into the pools.
-func (b *blocks) attendRows(c *ir.Call, list []int) {
-	packed := c.Args[0].Value.Type.Shape.Rank() == 3
-	b.calls = append(b.calls, c)
-	for _, i := range list {
-		out := b.program.Body.Results[b.states[i].Output]
-		b.put(i, b.heads(c.Args[out.Index].Value, packed, c.Attrs.Int("kv_num_heads", 0)), b.group.length)
-		if delete(b.present, out); b.uses[out] < 2 {
-			c.Results[out.Index] = nil
-		}
-	}
 }

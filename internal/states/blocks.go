@@ -201,19 +201,8 @@ func (b *blocks) put(i int, rows, at *ir.Value) *ir.Value {
 	return pool
 }
 
-// isWide reports whether block_attention computes a call of attention: it takes
-// no types of 16 bits.
-func (b *blocks) isWide(c *ir.Call) bool {
-	dt := c.Args[0].Value.Type.DType
-	return dt == dtype.F32 || dt == dtype.F64
-}
-
 // attend makes a call of attention with past keys and values one over pools.
 func (b *blocks) attend(c *ir.Call, list []int) {
-	if !b.isWide(c) {
-		b.attendRows(c, list)
-		return
-	}
 	packed := c.Args[0].Value.Type.Shape.Rank() == 3
 	q := b.heads(c.Args[0].Value, packed, c.Attrs.Int("q_num_heads", 0))
 	var pools [3]*ir.Value
@@ -253,11 +242,6 @@ func (b *blocks) attendWritten(c *ir.Call) error {
 		}
 	}
 	k, v := b.program.Body.Results[b.states[b.present[c.Args[1].Value]].Output], b.program.Body.Results[b.states[b.present[c.Args[2].Value]].Output]
-	if !b.isWide(c) {
-		c.Args[1].Value, c.Args[2].Value = b.leading(k, c.Args[6].Value), b.leading(v, c.Args[6].Value)
-		b.calls = append(b.calls, c)
-		return nil
-	}
 	args := []*ir.Value{c.Args[0].Value, k, v, b.table, c.Args[6].Value}
 	if mask := c.Args[3].Value; mask != nil {
 		args = append(args, mask)
