@@ -15,6 +15,12 @@ var _ = register(map[string]binder{
 	"lstm": oneFloatType(recurrentOp(sequence.LSTMCell)),
 })
 
+var _ = registerPackers(map[string]packer{
+	"rnn":  packedRecurrent(sequence.RNNCell),
+	"gru":  packedRecurrent(sequence.GRUCell),
+	"lstm": packedRecurrent(sequence.LSTMCell),
+})
+
 var _ = registerWalkers(stepsRows, "rnn", "gru", "lstm")
 
 // stepsRows: sequences and states whose rows lie in one piece, at any distance.
@@ -62,12 +68,34 @@ func recurrentOp(kind sequence.CellKind) binder {
 	}
 }
 
-type recurrent[T kernel.Float] struct{ sequence.Recurrent }
+type recurrent[T kernel.Float] struct {
+	sequence.Recurrent
+	weights [2]*shape.Shape // of W and R where they are read in panels
+}
 
-func newRecurrent[T kernel.Float](spec sequence.Recurrent) Kernel { return &recurrent[T]{spec} }
+func newRecurrent[T kernel.Float](spec sequence.Recurrent) Kernel {
+	_, spec.Wide = any(T(0)).(float64)
+	return &recurrent[T]{Recurrent: spec}
+}
+
+// packedRecurrent reads weights in panels where both are constants.
+func packedRecurrent(kind sequence.CellKind) packer {
+	bind := oneFloatType(recurrentOp(kind))
+	return func(_ *kernel.Variant, c *op.Call, constants Constants) (Kernel, error) {
+		k, err := bind(c)
+		r, ok := k.(*recurrent[float32])
+		if ok && constants.Is(1) && constants.Is(2) && elements(&c.In[1]) > 0 && elements(&c.In[2]) > 0 {
+			r.weights, r.Packed = [2]*shape.Shape{c.In[1].Shape, c.In[2].Shape}, true
+		}
+		return k, err
+	}
+}
 
 func (k *recurrent[T]) Refill(t *Task) error {
 	c := t.Call
+	if k.Packed && (c.In[1].Shape != k.weights[0] || c.In[2].Shape != k.weights[1]) {
+		return ErrRebind
+	}
 	x, r := c.In[0].Shape.Sizes(), c.In[2].Shape.Sizes()
 	k.Steps, k.Batch, k.Input, k.Hidden, k.Dirs = x[0], x[1], x[2], r[2], r[0]
 	if k.BatchFirst {
@@ -76,10 +104,31 @@ func (k *recurrent[T]) Refill(t *Task) error {
 	k.X, k.Y = rowSteps(c.In, 0, "sb", "bs", k.BatchFirst), rowSteps(c.Out, 0, "sdb", "bsd", k.BatchFirst)
 	k.H0, k.C0 = rowSteps(c.In, 5, "db", "bd", k.BatchFirst), rowSteps(c.In, 6, "db", "bd", k.BatchFirst)
 	k.H, k.C = rowSteps(c.Out, 1, "db", "bd", k.BatchFirst), rowSteps(c.Out, 2, "db", "bd", k.BatchFirst)
-	k.Prepare()
+	k.Prepare(t.variant)
+	if k.Packed && t.Forms == nil {
+		k.setForms(t)
+	}
 	t.Tiles, t.Scratch = k.Tiles(), k.ScratchElements()*c.In[0].DType.Size()
 	return nil
 }
+
+// setForms decides the forms of the weights, which depend on their sizes alone.
+func (k *recurrent[T]) setForms(t *Task) {
+	v, r := t.variant, k.Recurrent
+	form := func(what string, of *shape.Shape, elements int, pack func(v *kernel.Variant, dst, src []float32)) Form {
+		return Form{Name: fmt.Sprintf("panels of %s weights of %s %s", what, t.Call.Def.Name, of), Bytes: 4 * elements * r.Dirs, Pack: func(dst, src []byte) {
+			to, from := view[float32](dst), view[float32](src)
+			for dir := range r.Dirs {
+				pack(v, to[dir*elements:], from[dir*len(from)/r.Dirs:])
+			}
+		}}
+	}
+	t.setForm(1, form("input", k.weights[0], r.WElements(), r.PackW))
+	t.setForm(2, form("recurrent", k.weights[1], r.RElements(), r.PackR))
+}
+
+// mostScratch: the scratch grows with every size.
+func (k *recurrent[T]) mostScratch(t *Task, _ Fixed) int { return t.Scratch }
 
 // rowSteps reads how the rows of an operand or a result with gaps lie: zero
 // without any. order has a letter per axis but the last one, for steps,

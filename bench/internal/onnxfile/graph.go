@@ -119,6 +119,9 @@ func FloatList(name string, list ...float32) Attr {
 	return Attr(w.varint(20, 6))
 }
 
+// Text makes an attribute of a string.
+func Text(name, v string) Attr { return Attr(wire(nil).text(1, name).text(4, v).varint(20, 3)) }
+
 // Texts makes an attribute of a list of strings.
 func Texts(name string, list ...string) Attr {
 	w := wire(nil).text(1, name)
