@@ -136,8 +136,8 @@ func (a *Attend) Prepare(v *kernel.Variant) {
 	if a.Ranges != nil { // as if it was one sample
 		groups, cost = a.Groups, 2*attendKeys*(a.Size+a.ValueSize)
 	}
-	for a.tile > fewRows && groups*kernel.CeilDiv(a.rows, a.tile) < kernel.WantedTiles && min(a.tile, a.rows)*cost > attendFlops {
-		a.tile /= 2 // each tile packs all keys and values again
+	for a.tile > 2*fewRows && groups*kernel.CeilDiv(a.rows, a.tile) < kernel.WantedTiles && min(a.tile, a.rows)*cost > attendFlops {
+		a.tile /= 2 // each tile packs all keys and values again; two tiles of few rows take longer than one of twice as many
 	}
 	a.tile = kernel.EvenTile(a.rows, a.tile, 1)
 	a.tiles = kernel.CeilDiv(a.rows, a.tile)
