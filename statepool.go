@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"github.com/tenure-go/tenure/shape"
 	"github.com/tenure-go/tenure/tensor"
 )
 
@@ -42,6 +41,8 @@ type StatePool struct {
 	session   *Session
 	rows      int // of a block
 	columns   int // of a table: blocks that a sequence may have
+	most      int // blocks that it may grow to
+	window    int // rows that a sequence keeps at least; -1 for all
 	kept      []*kept
 	group     stateGroup     // its places; the lengths are those of the sequences
 	lengths   *tensor.Tensor // [batch], as of the last run
@@ -62,11 +63,14 @@ type StatePoolOption func(*statePoolOptions)
 
 type statePoolOptions struct {
 	longest int // rows of a sequence; -1 for those of all blocks
+	most    int // blocks to which the pool grows; -1 for none
+	window  int // rows that a sequence keeps; -1 for all
 }
 
 // WithLongestSequence limits each sequence of a pool to so many rows, rounded
 // up to whole blocks. Tables of blocks and the scratch of attention are sized
-// for the longest sequence; without the option that is the whole pool.
+// for the longest sequence; without the option that is the whole pool, as large
+// as it may grow.
 func WithLongestSequence(rows int) StatePoolOption {
 	return func(o *statePoolOptions) { o.longest = rows }
 }
@@ -86,21 +90,18 @@ func (s *Session) NewStatePool(blocks, rowsPerBlock int, opts ...StatePoolOption
 	case blocks < 1 || rowsPerBlock < 1:
 		return nil, inputError{fmt.Errorf("state pool: got %d blocks of %d rows, want 1 or more of each", blocks, rowsPerBlock)}
 	}
-	o := statePoolOptions{longest: -1}
+	o := statePoolOptions{longest: -1, most: -1, window: -1}
 	for i, f := range opts {
 		if f == nil {
 			return nil, nilOption("state pool", i)
 		}
 		f(&o)
 	}
-	p := &StatePool{session: s, rows: rowsPerBlock, columns: blocks, operands: make([]tensor.Operand, len(m.inputs)), ours: make([]bool, len(m.outputs)),
-		holders: make([]int, blocks), sequences: map[*StateSequence]struct{}{}}
-	switch {
-	case o.longest == 0 || o.longest < -1:
-		return nil, inputError{fmt.Errorf("state pool: got %d rows for the longest sequence, want 1 or more", o.longest)}
-	case o.longest > 0:
-		p.columns = min(blocks, p.blocksOf(o.longest))
+	if err := o.check(blocks, rowsPerBlock); err != nil {
+		return nil, inputError{fmt.Errorf("state pool: %w", err)}
 	}
+	p := &StatePool{session: s, rows: rowsPerBlock, columns: o.columns(blocks, rowsPerBlock), most: o.most, window: o.window,
+		operands: make([]tensor.Operand, len(m.inputs)), ours: make([]bool, len(m.outputs)), holders: make([]int, blocks), sequences: map[*StateSequence]struct{}{}}
 	g := m.states.Groups[0]
 	p.group = stateGroup{length: g.Length, sizes: g.Sizes, rows: g.Rows}
 	p.ours[g.Rows] = true
@@ -112,21 +113,11 @@ func (s *Session) NewStatePool(blocks, rowsPerBlock int, opts ...StatePoolOption
 		p.free = append(p.free, blocks-1-b) // the first one is taken first
 	}
 	for _, k := range p.kept {
-		if err := p.makePool(k, blocks); err != nil {
+		if err := p.makePool(k, blocks, nil); err != nil {
 			return nil, errors.Join(fmt.Errorf("state pool: %w", err), p.release())
 		}
 	}
 	return p, nil
-}
-
-// makePool makes the tensor of a state.
-func (p *StatePool) makePool(k *kept, blocks int) (err error) {
-	info := p.session.model.inputs[k.input]
-	if k.shape, err = shape.Of(blocks, info.Shape.Size(1), p.rows, info.Shape.Size(3)); err != nil {
-		return err
-	}
-	k.t, err = tensor.New(info.DType, k.shape)
-	return err
 }
 
 // blocksOf is how many blocks so many rows take.
@@ -187,7 +178,7 @@ type StatePoolStats struct {
 	Sequences int   // that are not closed
 	Rows      int   // of a block
 	Bytes     int64 // of all blocks, for all states
-	Copied    int64 // bytes that runs have copied out of shared blocks since the pool was made
+	Copied    int64 // bytes that runs have copied out of shared blocks since the pool was made; growth is not counted
 }
 
 // Stats returns how the blocks are used. The error is [ErrBusy] during a run.

@@ -51,8 +51,8 @@ func (q *StateSequence) Save(path string) error {
 // Load makes the rows of the sequence those of a file that
 // [StateSequence.Save] or [States.Save] wrote, for the same model and a batch
 // of one. It takes blocks for them, and gives up those that the sequence has.
-// Rows for which no blocks are free are [ErrLimit]. After an error the sequence
-// is as it was.
+// Rows for which no blocks are free are [ErrLimit], unless the pool grows
+// ([WithPoolGrowth]). After an error the sequence is as it was.
 func (q *StateSequence) Load(path string) (err error) {
 	file, err := safetensors.Open(path)
 	if err != nil {
@@ -99,7 +99,11 @@ func (q *StateSequence) load(list map[string]*tensor.Tensor, n int) error {
 	case need > p.columns:
 		return fmt.Errorf("load: got %d rows, want at most %d of a sequence: %w", n, p.columns*p.rows, ErrLimit)
 	case need > len(p.free)+own:
-		return fmt.Errorf("load: %d rows take %d blocks of %d rows, want at most the %d of %d that are free: %w", n, need, p.rows, len(p.free)+own, len(p.holders), ErrLimit)
+		free, all := p.room(own)
+		full := &poolFull{len(p.holders) - len(p.free) - own + need, fmt.Errorf("load: %d rows take %d blocks of %d rows, want at most the %d of %d that are free: %w", n, need, p.rows, free, all, ErrLimit)}
+		if err := p.grow(full); err != nil {
+			return err
+		}
 	}
 	fresh := &StateSequence{pool: p}
 	for range min(need, len(p.free)) {

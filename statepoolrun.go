@@ -3,6 +3,7 @@ package tenure
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"github.com/tenure-go/tenure/tensor"
@@ -16,9 +17,9 @@ import (
 // all sequences must have one length ([ErrShape], with the node).
 //
 // A run for which no blocks are free is refused before anything is written
-// ([ErrLimit], with the figures). A run that is refused or fails leaves all
-// sequences as they were. Into and Watch are options as in [Session.Run]; so
-// are its errors.
+// ([ErrLimit], with the figures), unless the pool grows ([WithPoolGrowth]). A
+// run that is refused or fails leaves all sequences as they were. Into and
+// Watch are options as in [Session.Run]; so are its errors.
 func (p *StatePool) Run(ctx context.Context, sequences []*StateSequence, in Inputs, opts ...RunOption) (Outputs, error) {
 	if err := p.begin("run"); err != nil {
 		return nil, err
@@ -28,6 +29,20 @@ func (p *StatePool) Run(ctx context.Context, sequences []*StateSequence, in Inpu
 	if err := p.enter(sequences); err != nil {
 		return nil, err
 	}
+	for {
+		out, err := p.runOnce(ctx, in, opts)
+		var full *poolFull
+		if !errors.As(err, &full) {
+			return out, err
+		}
+		if err := p.grow(full); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// runOnce runs the model if blocks are free.
+func (p *StatePool) runOnce(ctx context.Context, in Inputs, opts []RunOption) (Outputs, error) {
 	r, err := p.session.begin("run")
 	if err != nil {
 		return nil, err
@@ -52,6 +67,7 @@ func (p *StatePool) Run(ctx context.Context, sequences []*StateSequence, in Inpu
 	p.group.keepRows(r)
 	for _, q := range p.running {
 		q.n += p.group.next
+		q.slide()
 	}
 	return out, nil
 }
@@ -200,7 +216,8 @@ func (p *StatePool) checkRoom(n int) error {
 		}
 	}
 	if need > len(p.free) {
-		return fmt.Errorf("run: %d rows more of %d sequences take %d blocks of %d rows, want at most the %d of %d that are free: %w", n, len(p.running), need, p.rows, len(p.free), len(p.holders), ErrLimit)
+		free, all := p.room(0)
+		return &poolFull{len(p.holders) - len(p.free) + need, fmt.Errorf("run: %d rows more of %d sequences take %d blocks of %d rows, want at most the %d of %d that are free: %w", n, len(p.running), need, p.rows, free, all, ErrLimit)}
 	}
 	return nil
 }
