@@ -69,7 +69,8 @@ func gemmPackPanel(v *kernel.Variant, m, depth int, a []float32, lda int, src []
 		gemmPrefetchPanel(v, m, depth, a, lda, b, nr, s, next)
 		return
 	}
-	rows := packingRows(v, m)
+	// The first tile is no higher than the others would be.
+	rows := min(kernel.CeilDiv(m, kernel.CeilDiv(m, len(v.Gemm.Tiles)-1)), len(v.Gemm.Packing)-1)
 	_, _, _ = a[(rows-1)*lda+depth-1], src[(depth-1)*ldb+nr-1], b[depth*v.Gemm.Width-1]
 	s.check(rows, nr)
 	v.Gemm.Packing[rows](depth, &a[0], 4*lda, &b[0], &s.c[0], 4*s.ldc, nr, &src[0], 4*ldb, s.start(), 4*s.ldfrom, s.relu)
@@ -77,12 +78,6 @@ func gemmPackPanel(v *kernel.Variant, m, depth int, a []float32, lda int, src []
 		s.skip(rows)
 		gemmPrefetchPanel(v, m-rows, depth, a[rows*lda:], lda, b, nr, s, next)
 	}
-}
-
-// packingRows is the height of the tile that packs: no higher than the others
-// would be.
-func packingRows(v *kernel.Variant, m int) int {
-	return min(kernel.CeilDiv(m, kernel.CeilDiv(m, len(v.Gemm.Tiles)-1)), len(v.Gemm.Packing)-1)
 }
 
 // GemvAxpy adds a row vector times a matrix whose rows are ldb apart to out. It

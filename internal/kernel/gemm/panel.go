@@ -47,20 +47,3 @@ func MultiplyPanel(v *kernel.Variant, m, depth int, a []float32, lda int, panel 
 func MultiplyRows(v *kernel.Variant, m, depth int, a []float32, lda int, b []float32, ldb int, panel []float32, nr int, c []float32, ldc int, from []float32, ldfrom int) {
 	gemmPackPanel(v, m, depth, a, lda, b, ldb, panel, nr, sums{c: c, ldc: ldc, from: from, ldfrom: ldfrom}, ahead{})
 }
-
-// MultiplyPacked is MultiplyRows with rows of B that are packed already, for
-// those that do not lie in one piece. The results have the same bits, because
-// rows of A are cut into the same tiles.
-func MultiplyPacked(v *kernel.Variant, m, depth int, a []float32, lda int, panel []float32, nr int, c []float32, ldc int, from []float32, ldfrom int) {
-	s := sums{c: c, ldc: ldc, from: from, ldfrom: ldfrom}
-	if v.Gemm.Tiles != nil && m > 0 && (nr == v.Gemm.Width || v.Gemm.PacksParts) {
-		rows := packingRows(v, m)
-		gemmPanel(v, rows, depth, a, lda, panel, nr, s)
-		if m -= rows; m == 0 {
-			return
-		}
-		s.skip(rows)
-		a = a[rows*lda:]
-	}
-	gemmPanel(v, m, depth, a, lda, panel, nr, s)
-}

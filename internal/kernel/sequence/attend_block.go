@@ -248,24 +248,17 @@ func (t *attendTile) addUp(key, n int) {
 // keys from the first of the block.
 func (t *attendTile) addPanels(key, k, depth, first, end int) {
 	v, x := t.variant, t.x[first*t.spread+k:]
-	for j := 0; j < t.ValueSize; j += v.Gemm.Width {
-		y := t.y[first*t.ldy+j:]
-		var from []float32
-		if key+k > t.lo || t.ragged {
-			from = y
+	for column := 0; column < t.ValueSize; column += valueColumns {
+		columns := min(valueColumns, t.ValueSize-column)
+		values, row := t.valueRows(key+k, depth, column, columns)
+		for j := 0; j < columns; j += v.Gemm.Width {
+			y := t.y[first*t.ldy+column+j:]
+			var from []float32
+			if key+k > t.lo || t.ragged {
+				from = y
+			}
+			gemm.MultiplyRows(v, end-first, depth, x, t.spread, values[j:], row, t.packed, min(v.Gemm.Width, columns-j), y, t.ldy, from, t.ldy)
 		}
-		nr := min(v.Gemm.Width, t.ValueSize-j)
-		values, row, count := t.values(key+k, depth, j, nr)
-		if count == depth {
-			gemm.MultiplyRows(v, end-first, depth, x, t.spread, values, row, t.packed, nr, y, t.ldy, from, t.ldy)
-			continue
-		}
-		for i := 0; i < depth; {
-			values, row, count := t.values(key+k+i, depth-i, j, nr)
-			gemm.PackPanel(t.packed[i*v.Gemm.Width:], values, row, count, nr, v.Gemm.Width)
-			i += count
-		}
-		gemm.MultiplyPacked(v, end-first, depth, x, t.spread, t.packed, nr, y, t.ldy, from, t.ldy)
 	}
 }
 

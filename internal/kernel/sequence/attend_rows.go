@@ -12,16 +12,17 @@ import (
 const widenedFloats = 4096
 
 // widened returns how many elements are widened, or brought together, at a
-// time: of 16 bits at least the rows of a panel, a row of K, of V as far as it
-// is read at once, and of an addend; else the rows of a panel of keys, where
-// these lie in several pieces.
-func (a *Attend) widened() int {
-	width := a.variant.Gemm.Width
-	if a.half {
-		return max(width*max(a.Size, min(a.Keys, attendDepth)), min(a.ValueSize, attendKeys), a.columns(min(a.Keys, attendKeys)), widenedFloats)
+// time: the rows of a panel of keys, and of values as valueRows has them. Few
+// rows take any number of 16 bits, of addends a block.
+func (a *Attend) widened() (n int) {
+	if a.most > fewRows {
+		n = max(a.variant.Gemm.Width*a.Size, min(a.Keys, attendDepth)*min(a.ValueSize, valueColumns))
 	}
-	if a.Past > 0 || a.Block > 0 {
-		return width * a.Size
+	switch {
+	case a.half:
+		return max(n, a.Size, min(a.ValueSize, attendKeys), a.columns(min(a.Keys, attendKeys)), widenedFloats)
+	case a.Past > 0 || a.Block > 0:
+		return n
 	}
 	return 0
 }
@@ -118,13 +119,7 @@ func (t *attendTile) keys(key, n int) (k []float32, row, column, count int) {
 	}
 	for i := 0; i < n; i += count {
 		from, at, s, count = t.piece(true, key+i, n-i)
-		if t.half {
-			t.widen(k[i*size:], size, from.Half[at:], s.Row, count)
-			continue
-		}
-		for j := range count {
-			copy(k[(i+j)*size:][:size], from.F32[at+j*s.Row:])
-		}
+		t.bring(k[i*size:], size, from, at, s.Row, count)
 	}
 	return k, size, 1, n
 }
@@ -139,17 +134,39 @@ func (t *attendTile) values(key, n, column, columns int) (v []float32, row, coun
 		return from.F32[at:], s.Row, count
 	}
 	count = min(count, t.wide/columns)
-	t.widen(t.widened, columns, from.Half[at:], s.Row, count)
+	t.bring(t.widened, columns, from, at, s.Row, count)
 	return t.widened, columns, count
 }
 
-// widen writes n rows of the given size, which are step apart, side by side.
-func (t *attendTile) widen(dst []float32, size int, src []uint16, step, n int) {
+// valueColumns are how many columns of V a panel's depth of rows is brought
+// together of at a time: a multiple of a panel's width.
+const valueColumns = 128
+
+// valueRows is values of at most valueColumns columns of all n rows, at most
+// attendDepth.
+func (t *attendTile) valueRows(key, n, column, columns int) (v []float32, row int) {
+	from, at, s, count := t.piece(false, key, n)
+	if !t.half && count == n {
+		return from.F32[at+column:], s.Row
+	}
+	for i := 0; i < n; i += count {
+		from, at, s, count = t.piece(false, key+i, n-i)
+		t.bring(t.widened[i*columns:], columns, from, at+column, s.Row, count)
+	}
+	return t.widened, columns
+}
+
+// bring writes n rows of the given size, which are step apart, side by side.
+func (t *attendTile) bring(dst []float32, size int, from *Elements, at, step, n int) {
 	if step == size {
 		size, n = n*size, 1
 	}
 	for i := range n {
-		elementwise.Widen(t.variant, t.Type, dst[i*size:][:size], src, i*step, 1)
+		if t.half {
+			elementwise.Widen(t.variant, t.Type, dst[i*size:][:size], from.Half, at+i*step, 1)
+		} else {
+			copy(dst[i*size:][:size], from.F32[at+i*step:])
+		}
 	}
 }
 
