@@ -430,6 +430,8 @@ func TestPoolRefusals(t *testing.T) {
 		"no lengths":  {strings.Replace(scattering, "_, _, _, %keys)", "_)", 1), "number of keys"},
 		"ring":        {strings.ReplaceAll(scattering, ", %at)", ", %at) {mode = \"circular\"}"), "past_k"},
 		"buffer read": {strings.Replace(scattering, "return %y,", "%z = neg(%present_k) return %z,", 1), "neg"},
+		"scores":      {strings.NewReplacer("%y, %present_k, %present_v =", "%y, %present_k, %present_v, %s =", "return %y,", "%z = neg(%s) return %y, %z,").Replace(attending), "the scores of"},
+		"stacked":     {stackedForms["split and squeeze"].text, "several caches in one"},
 		"no batch":    {`func @f(%x: f32[tokens,4], %past: f32[past,4]) { %present = concat(%past, %x) {axis = 0} %y = neg(%present) return %y, %present }`, "axis 0 is that of sequences"},
 		"open heads":  {strings.ReplaceAll(attending, "[batch,2,", "[batch,heads,"), "heads"},
 		"two lengths": {strings.Replace(attending, "%past_v: f32[batch,2,past,4]", "%past_v: f32[batch,2,other,4]", 1), "past_v"},
