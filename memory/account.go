@@ -23,20 +23,30 @@ func (c *counter) raisePeak(now int64) {
 	}
 }
 
-var account struct {
+// ledger counts the buffers of one memory: the processor's or a device's.
+type ledger struct {
 	purposes [numPurposes]counter
 	total    counter
-	handles  counter      // current only
-	system   counter      // current only: anonymous bytes obtained from the system, including chunks of small buffers, page ends and records
 	limit    atomic.Int64 // 0 means none
-	cached   atomic.Int64 // the part of system that is kept for further allocations
-	files    atomic.Int64 // the part of Weights that is mapped from files
-	leaks    atomic.Int64
-	leaked   atomic.Int64 // bytes of reported leaks that could not be freed
+	name     string       // of the device in errors, "" for the processor's memory
+}
+
+// host is the ledger of the processor's memory.
+var host ledger
+
+// account is what is counted for the process, beside the buffers.
+var account struct {
+	handles counter      // current only
+	system  counter      // current only: anonymous bytes obtained from the system, including chunks of small buffers, page ends and records
+	cached  atomic.Int64 // the part of system that is kept for further allocations
+	files   atomic.Int64 // the part of Weights that is mapped from files
+	leaks   atomic.Int64
+	leaked  atomic.Int64 // bytes of reported leaks that could not be freed
 }
 
 // reservation is bytes that were counted for an allocation that may still fail.
 type reservation struct {
+	ledger           *ledger
 	bytes            int64
 	p                Purpose
 	total, byPurpose int64 // the counters including it
@@ -45,15 +55,15 @@ type reservation struct {
 // reserve counts bytes as allocated, or fails at the limit. It changes the
 // total by compare-and-swap, and never beyond the limit, so a failing
 // allocation cannot make another one fail.
-func reserve(bytes int, p Purpose) (reservation, error) {
+func (l *ledger) reserve(bytes int, p Purpose) (reservation, error) {
 	n := int64(bytes)
 	for {
-		old := account.total.current.Load()
-		if limit := account.limit.Load(); limit > 0 && n > limit-old {
-			return reservation{}, fmt.Errorf("memory: allocate %d bytes for %s: got %d in use, want at most the limit of %d: %w", bytes, p, old, limit, ErrLimit)
+		old := l.total.current.Load()
+		if limit := l.limit.Load(); limit > 0 && n > limit-old {
+			return reservation{}, fmt.Errorf("memory: allocate %d bytes for %s%s: got %d in use, want at most the limit of %d: %w", bytes, p, l.where(), old, limit, ErrLimit)
 		}
-		if account.total.current.CompareAndSwap(old, old+n) {
-			return reservation{n, p, old + n, account.purposes[p].current.Add(n)}, nil
+		if l.total.current.CompareAndSwap(old, old+n) {
+			return reservation{l, n, p, old + n, l.purposes[p].current.Add(n)}, nil
 		}
 	}
 }
@@ -61,23 +71,25 @@ func reserve(bytes int, p Purpose) (reservation, error) {
 // done completes a reservation. Peaks rise only now, so allocations that the
 // system refuses do not count.
 func (r reservation) done() {
-	account.total.count.Add(1)
-	account.total.raisePeak(r.total)
-	account.purposes[r.p].count.Add(1)
-	account.purposes[r.p].raisePeak(r.byPurpose)
+	l := r.ledger
+	l.total.count.Add(1)
+	l.total.raisePeak(r.total)
+	l.purposes[r.p].count.Add(1)
+	l.purposes[r.p].raisePeak(r.byPurpose)
 }
 
 func (r reservation) cancel() {
-	account.total.current.Add(-r.bytes)
-	account.purposes[r.p].current.Add(-r.bytes)
+	l := r.ledger
+	l.total.current.Add(-r.bytes)
+	l.purposes[r.p].current.Add(-r.bytes)
 }
 
 // unreserve undoes the counting of a buffer at its end.
-func unreserve(bytes int, p Purpose) {
-	account.total.current.Add(-int64(bytes))
-	account.total.count.Add(-1)
-	account.purposes[p].current.Add(-int64(bytes))
-	account.purposes[p].count.Add(-1)
+func (l *ledger) unreserve(bytes int, p Purpose) {
+	l.total.current.Add(-int64(bytes))
+	l.total.count.Add(-1)
+	l.purposes[p].current.Add(-int64(bytes))
+	l.purposes[p].count.Add(-1)
 }
 
 // Usage describes the buffers of one purpose. Bytes are counted as requested.
@@ -87,7 +99,8 @@ type Usage struct {
 	Buffers int64 // live buffers
 }
 
-// Figures is one reading of all counters. The counters are read one after the
+// Figures is one reading of all counters of the process. Buffers of devices are
+// not among them, except for leaks and handles: see [Device.Stats]. The counters are read one after the
 // other, so while other goroutines allocate, the sum of the parts may differ
 // from the total.
 type Figures struct {
@@ -108,8 +121,8 @@ func (f Figures) Of(p Purpose) Usage { return f.ByPurpose[p] }
 // Stats reads the counters. It takes no lock and allocates nothing.
 func Stats() Figures {
 	f := Figures{
-		Total:       account.total.read(),
-		Limit:       account.limit.Load(),
+		Total:       host.total.read(),
+		Limit:       host.limit.Load(),
 		Files:       account.files.Load(),
 		System:      account.system.current.Load(),
 		Cached:      account.cached.Load(),
@@ -117,8 +130,8 @@ func Stats() Figures {
 		Leaks:       account.leaks.Load(),
 		LeakedBytes: account.leaked.Load(),
 	}
-	for p := range account.purposes {
-		f.ByPurpose[p] = account.purposes[p].read()
+	for p := range host.purposes {
+		f.ByPurpose[p] = host.purposes[p].read()
 	}
 	return f
 }
@@ -129,14 +142,25 @@ func (c *counter) read() Usage {
 
 // ResetPeak sets every peak to the current value. A peak that another goroutine
 // reaches at the same moment may be lost.
-func ResetPeak() {
-	account.total.peak.Store(account.total.current.Load())
-	for p := range account.purposes {
-		account.purposes[p].peak.Store(account.purposes[p].current.Load())
+func ResetPeak() { host.resetPeak() }
+
+func (l *ledger) resetPeak() {
+	l.total.peak.Store(l.total.current.Load())
+	for p := range l.purposes {
+		l.purposes[p].peak.Store(l.purposes[p].current.Load())
 	}
 }
 
-// SetLimit bounds the bytes of all live buffers, mapped files included, and
+// where names the device in an error.
+func (l *ledger) where() string {
+	if l.name == "" {
+		return ""
+	}
+	return " on " + l.name
+}
+
+// SetLimit bounds the bytes of all live buffers in the processor's memory,
+// mapped files included, and
 // returns the previous bound. 0 means no bound. A bound below the present total
 // prevents new allocations and frees nothing.
-func SetLimit(bytes int64) (old int64) { return account.limit.Swap(max(bytes, 0)) }
+func SetLimit(bytes int64) (old int64) { return host.limit.Swap(max(bytes, 0)) }

@@ -30,12 +30,12 @@ type storage struct {
 	data    []byte        // the bytes of the buffer
 	raw     []byte        // the allocation: data, the canary behind it and the slack
 	chunk   *chunk        // the chunk of which raw is a slot, nil for a mapping
-	slot    int
-	size    int      // len(data), also after data was freed
-	giveUp  func()   // returns bytes of other allocators; nil for this package's, and for imported ones without a release function
-	pool    *pool    // the arena of data, nil if there is none
-	whole   *storage // the class's memory of which data is a part, if there is an arena
-	renewal *renewal // of a renewable buffer, nil for others
+	remote  *Remote       // bytes of a device, nil for the processor's; data is nil then
+	size    int           // len(data), also after data was freed
+	giveUp  func()        // returns bytes of other allocators; nil for this package's, and for imported ones without a release function
+	pool    *pool         // the arena of data, nil if there is none
+	whole   *storage      // the class's memory of which data is a part, if there is an arena
+	renewal *renewal      // of a renewable buffer, nil for others
 	label   string
 	id      uint64
 	net     runtime.Cleanup
@@ -45,7 +45,8 @@ type storage struct {
 	mu    sync.Mutex // guards first and the list of records
 	first uint32     // the handles on this buffer
 
-	purpose Purpose // declared here to fill a gap
+	slot    uint16 // of the chunk; this and the next are declared here to fill a gap
+	purpose Purpose
 
 	before, after *storage // neighbours among the live buffers
 }
@@ -151,7 +152,7 @@ func (b *Buffer) Resident() (int, error) {
 	if b.none() {
 		return 0, fmt.Errorf("memory: resident size: got no buffer: %w", ErrReleased)
 	}
-	if b.s.chunk != nil || b.s.purpose == noPurpose {
+	if b.s.chunk != nil || b.s.remote != nil || b.s.purpose == noPurpose {
 		return 0, fmt.Errorf("memory: resident size of a buffer of %d bytes that is no mapping of its own: %w", b.Len(), errUnsupported)
 	}
 	if b.Flags()&Mapped != 0 {
@@ -171,6 +172,9 @@ func (b *Buffer) Discard(from, to int) error {
 		return fmt.Errorf("memory: discard: got no buffer: %w", ErrReleased)
 	}
 	data := b.Bytes()
+	if b.s.remote != nil {
+		return fmt.Errorf("memory: discard bytes of a buffer on %s: %w", b.Device(), errUnsupported)
+	}
 	if from < 0 || from > to || to > len(data) {
 		return fmt.Errorf("memory: discard bytes %d to %d: want them within a buffer of %d", from, to, len(data))
 	}
@@ -245,6 +249,8 @@ func (s *storage) free() {
 	}
 	live.remove(s)
 	switch {
+	case s.remote != nil:
+		s.freeRemote()
 	case s.pool != nil:
 		data := s.data
 		s.data = nil
@@ -263,7 +269,7 @@ func (s *storage) free() {
 		s.data = nil
 		s.giveUp()
 		account.system.current.Add(-int64(n))
-		unreserve(n, s.purpose)
+		host.unreserve(n, s.purpose)
 	case Flags(s.state.Load())&Mapped != 0:
 		data, raw := s.data, s.raw
 		s.data, s.raw = nil, nil
@@ -271,7 +277,7 @@ func (s *storage) free() {
 		if len(raw) > 0 {
 			mustGiveBack(osmem.Unmap(raw))
 		}
-		unreserve(len(data), s.purpose)
+		host.unreserve(len(data), s.purpose)
 	default:
 		s.giveBack()
 	}
@@ -287,12 +293,12 @@ func (s *storage) giveBack() {
 			invariant.Poison(raw)
 		}
 		if s.chunk != nil {
-			mustGiveBack(s.chunk.put(s.slot))
+			mustGiveBack(s.chunk.put(int(s.slot)))
 		} else {
 			mustGiveBack(cache.put(raw))
 		}
 	}
-	unreserve(len(data), s.purpose)
+	host.unreserve(len(data), s.purpose)
 }
 
 func (s *storage) checkCanary(canary []byte) {

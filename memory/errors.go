@@ -17,6 +17,9 @@ var (
 	ErrShared = errors.New("bytes are shared")
 	// ErrWriting: the handle is locked by a writer.
 	ErrWriting = errors.New("being written")
+	// ErrDevice: the bytes are in the memory of another device than the call
+	// needs.
+	ErrDevice = errors.New("bytes are on another device")
 )
 
 // errUnsupported marks information that is not available on this platform or

@@ -12,6 +12,7 @@ import (
 type Leak struct {
 	ID      uint64 // of the buffer
 	Bytes   int
+	Device  *Device // nil for the processor's memory
 	Purpose Purpose
 	Label   string // the element type of a tensor
 	Holders int    // holds that were not released
@@ -25,6 +26,9 @@ type Leak struct {
 // follows.
 func (l Leak) String() string {
 	what := fmt.Sprintf("memory: %d bytes of %s", l.Bytes, l.Purpose)
+	if l.Device != nil {
+		what += " on " + l.Device.String()
+	}
 	if l.Label != "" {
 		what += " (" + l.Label + ")"
 	}
@@ -70,7 +74,7 @@ func (s *storage) dropped() {
 	if !held {
 		return
 	}
-	leak := Leak{ID: info.ID, Bytes: info.Bytes, Purpose: info.Purpose, Label: info.Label, Holders: info.Holders, Site: info.Site}
+	leak := Leak{ID: info.ID, Bytes: info.Bytes, Device: info.Device, Purpose: info.Purpose, Label: info.Label, Holders: info.Holders, Site: info.Site}
 	onlyExports := len(info.Handles) == info.Holders
 	for _, h := range info.Handles {
 		leak.Uses += h.Uses
@@ -114,14 +118,14 @@ var lastCollect atomic.Int64
 
 // reserveOrCollect is reserve; at the limit it lets the collector find dropped
 // buffers and tries once more.
-func reserveOrCollect(bytes int, p Purpose) (reservation, error) {
+func (l *ledger) reserveOrCollect(bytes int, p Purpose) (reservation, error) {
 	Reclaim()
-	r, err := reserve(bytes, p)
+	r, err := l.reserve(bytes, p)
 	if err == nil {
 		return r, nil
 	}
 	CollectUntil(func() bool {
-		r, err = reserve(bytes, p)
+		r, err = l.reserve(bytes, p)
 		return err == nil
 	})
 	return r, err

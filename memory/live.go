@@ -64,6 +64,7 @@ func (r *registry) all() []*storage {
 type BufferInfo struct {
 	ID      uint64 // buffers are numbered in the order of creation
 	Bytes   int
+	Device  *Device // nil for the processor's memory
 	Purpose Purpose
 	Label   string
 	Flags   Flags
@@ -110,6 +111,9 @@ func (s *storage) info() (info BufferInfo, ok bool) {
 	state := s.state.Load()
 	info = BufferInfo{
 		Bytes: s.size, Purpose: s.purpose, Flags: Flags(state &^ holdersMask), Holders: int(state & holdersMask), Handles: s.handles(),
+	}
+	if s.remote != nil {
+		info.Device = s.remote.Device
 	}
 	s.mu.Lock() // another goroutine may renew it
 	defer s.mu.Unlock()

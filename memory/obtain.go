@@ -53,7 +53,7 @@ func newStorage(bytes int, p Purpose) (s *storage, fresh bool, err error) {
 	if p >= noPurpose {
 		return nil, false, fmt.Errorf("memory: allocate %d bytes: got %s, want a purpose", bytes, p)
 	}
-	r, err := reserveOrCollect(bytes, p)
+	r, err := host.reserveOrCollect(bytes, p)
 	if err != nil {
 		return nil, false, err
 	}
@@ -82,7 +82,7 @@ func (s *storage) obtain(bytes int) (fresh bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		s.slot = s.chunk.slotOf(s.raw)
+		s.slot = uint16(s.chunk.slotOf(s.raw))
 	} else if s.raw, fresh, err = mapping(need + gap(need)); err != nil {
 		return false, err
 	}
@@ -136,7 +136,7 @@ func Own(data []byte, p Purpose, giveBack func()) (*Buffer, error) {
 	if giveBack == nil {
 		return nil, fmt.Errorf("memory: own %d bytes for %s: got no function that gives them back, want one", len(data), p)
 	}
-	r, err := reserveOrCollect(len(data), p)
+	r, err := host.reserveOrCollect(len(data), p)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ func MapFile(path string) (*Buffer, error) {
 		return nil, fmt.Errorf("memory: map file %s: got %d bytes, want at most %d", path, info.Size(), math.MaxInt)
 	}
 	size := int(info.Size())
-	r, err := reserveOrCollect(size, Weights)
+	r, err := host.reserveOrCollect(size, Weights)
 	if err != nil {
 		return nil, err
 	}
@@ -189,7 +189,9 @@ func MapFile(path string) (*Buffer, error) {
 // publish makes the caller the first holder and attaches the safety net to the
 // buffer.
 func (s *storage) publish(flags Flags) *Buffer {
-	s.size = len(s.data)
+	if s.remote == nil {
+		s.size = len(s.data)
+	}
 	s.state.Store(exclusive | uint64(flags))
 	if invariant.Enabled {
 		s.site = invariant.Here(2)

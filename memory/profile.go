@@ -31,7 +31,7 @@ func WriteProfile(w io.Writer) error {
 	}
 	type sample struct {
 		stack          []uintptr
-		purpose        Purpose
+		purpose        string
 		bytes, buffers int64
 	}
 	samples := map[string]*sample{}
@@ -40,9 +40,13 @@ func WriteProfile(w io.Writer) error {
 		if state&holdersMask == 0 || s.purpose == noPurpose {
 			continue
 		}
-		key := fmt.Sprint(s.purpose, s.stack)
+		purpose := s.purpose.String()
+		if s.remote != nil {
+			purpose += " on " + s.remote.Device.String()
+		}
+		key := fmt.Sprint(purpose, s.stack)
 		if samples[key] == nil {
-			samples[key] = &sample{stack: s.stack, purpose: s.purpose}
+			samples[key] = &sample{stack: s.stack, purpose: purpose}
 		}
 		samples[key].bytes += int64(s.size)
 		samples[key].buffers++
@@ -55,7 +59,7 @@ func WriteProfile(w io.Writer) error {
 	slices.Sort(keys)
 	for _, key := range keys {
 		s := samples[key]
-		p.sample(s.stack, s.bytes, s.buffers, s.purpose.String())
+		p.sample(s.stack, s.bytes, s.buffers, s.purpose)
 	}
 	_, err := w.Write(p.finish())
 	return err

@@ -107,9 +107,9 @@ func (t *Tensor) access(op string, readers *atomic.Uint64) ([]byte, turn, error)
 	}
 	var err error
 	if readers == nil {
-		err = t.h.Lock()
+		err = t.lockHost()
 	} else {
-		err = t.use()
+		err = t.useHost()
 	}
 	if err != nil {
 		return nil, turn{}, t.refusal(op, err)
@@ -165,10 +165,10 @@ func (t *Tensor) bytes() []byte {
 // UnsafeBytes returns the bytes that the layout spans without taking a use, and
 // the index in them at which element [0,...,0] begins. They are valid only
 // while something else keeps the tensor alive, and may be written only if the
-// caller knows that the tensor is exclusive. For a dead tensor the result is
-// nil.
+// caller knows that the tensor is exclusive. For a dead tensor, and for one on
+// a device, the result is nil.
 func (t *Tensor) UnsafeBytes() (data []byte, first int) {
-	if t == nil || t.buf == nil || t.use() != nil {
+	if t == nil || t.buf == nil || t.useHost() != nil {
 		return nil, 0
 	}
 	defer t.endUse()
@@ -187,7 +187,7 @@ func Values[T dtype.Element](x *Tensor) ([]T, error) {
 	if _, err := shape.Bytes(x.dt, x.Shape()); err != nil { // a broadcast can repeat a few bytes beyond all memory
 		return nil, fmt.Errorf("%s: %w", op, err)
 	}
-	if err := x.use(); err != nil {
+	if err := x.useHost(); err != nil {
 		return nil, x.refusal(op, err)
 	}
 	defer x.endUse()
@@ -215,7 +215,7 @@ func At[T dtype.Element](x *Tensor, places ...int) (T, error) {
 	if rank := x.Shape().Rank(); len(places) < rank {
 		return v, fmt.Errorf("%s: got %d places for shape %s, want %d: %w", op, len(places), x.Shape(), rank, ErrShape)
 	}
-	if err := x.use(); err != nil {
+	if err := x.useHost(); err != nil {
 		return v, x.refusal(op, err)
 	}
 	defer x.endUse()

@@ -39,7 +39,7 @@ func allocFrom(op string, src memory.Source, dt dtype.DType, s *shape.Shape) (*T
 	if err != nil {
 		return nil, fmt.Errorf("%s %s%s: %w", op, dt, s, err)
 	}
-	if bytes > 0 && dt.Bits() < 8 {
+	if bytes > 0 && dt.Bits() < 8 && buf.Device() == nil {
 		buf.Bytes()[bytes-1] = 0 // clears the bits behind the last element, which are never written
 	}
 	return own(op, buf, dt, shape.RowMajor(s))

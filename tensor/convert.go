@@ -52,7 +52,7 @@ func floats[F float32 | float64](op string, x *Tensor) ([]F, error) {
 	if _, err := shape.Bytes(dtype.F32, x.Shape()); err != nil {
 		return nil, fmt.Errorf("%s: %w", op, err)
 	}
-	if err := x.use(); err != nil {
+	if err := x.useHost(); err != nil {
 		return nil, x.refusal(op, err)
 	}
 	defer x.endUse()

@@ -18,6 +18,7 @@ var (
 	ErrDonated  = memory.ErrDonated  // the tensor was donated to an operation
 	ErrShared   = memory.ErrShared   // the bytes may not be written: they have another holder or use, or another owner
 	ErrWriting  = memory.ErrWriting  // the tensor is locked for writing
+	ErrDevice   = memory.ErrDevice   // the bytes are in the memory of another device than the call needs; see To
 
 	ErrPartlyWritten = errors.New("failed after the first write") // donated and reused operands are dead
 	ErrUnsupported   = dtype.ErrUnsupported                       // legal, but not supported
@@ -51,6 +52,8 @@ func (t *Tensor) refusal(op string, err error) error {
 		return fmt.Errorf("%s: %s is %w", op, t.describe(), err)
 	case errors.Is(err, ErrShared):
 		return t.sharedError(op)
+	case errors.Is(err, ErrDevice):
+		return fmt.Errorf("%s: got %s on %s, want it in host memory (tensor.To copies it): %w", op, t.describe(), t.buf.Device(), ErrDevice)
 	}
 	return fmt.Errorf("%s: %s: %w", op, t.describe(), err)
 }

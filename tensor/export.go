@@ -73,8 +73,10 @@ func (t *Tensor) EndExport(kind ExportKind) {
 
 // Exported is a tensor as described to foreign code.
 type Exported struct {
-	Data  []byte         // the bytes that the layout spans
+	Data  []byte         // the bytes that the layout spans; nil if they are on a device
 	First int            // index in Data at which element [0,...,0] begins
+	Away  *memory.Remote // the bytes of the buffer if they are on a device
+	At    int            // index in these at which element [0,...,0] begins
 	End   memory.Foreign // how foreign code ends an export
 }
 
@@ -86,7 +88,13 @@ func (t *Tensor) Show(build func(Exported) (*memory.Buffer, error)) (unsafe.Poin
 	if t == nil || t.buf == nil {
 		return nil, errNil("show", t)
 	}
-	made, err := build(Exported{Data: t.bytes(), First: t.first, End: t.h.Foreign()})
+	e := Exported{First: t.first, End: t.h.Foreign()}
+	if e.Away = t.buf.Remote(); e.Away != nil {
+		e.At = t.start + t.first
+	} else {
+		e.Data = t.bytes()
+	}
+	made, err := build(e)
 	if err != nil {
 		return nil, err
 	}

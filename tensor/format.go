@@ -59,6 +59,10 @@ func (t *Tensor) text(n numbers, whole bool) string {
 	if err := t.use(); err != nil {
 		return t.describe() + " (" + t.lifeless(err) + ")"
 	}
+	if d := t.buf.Device(); d != nil {
+		t.endUse()
+		return t.describe() + " on " + d.String()
+	}
 	defer t.endUse()
 	if t.NumElements() == 0 {
 		return t.describe() + " []"

@@ -1,6 +1,11 @@
 package tensor
 
-import "github.com/tenure-go/tenure/memory"
+import (
+	"context"
+	"fmt"
+
+	"github.com/tenure-go/tenure/memory"
+)
 
 // Contiguous returns a tensor with the same elements whose layout is
 // contiguous: a view of the same bytes if t is contiguous, otherwise a copy in
@@ -20,9 +25,9 @@ func (t *Tensor) Contiguous() (c *Tensor, copied bool, err error) {
 }
 
 // Copy returns a tensor with the same elements in a buffer of its own,
-// contiguous, counted under p.
+// contiguous, counted under p, on the same device.
 func (t *Tensor) Copy(p memory.Purpose) (*Tensor, error) {
-	return t.copied(func() (*Tensor, error) { return alloc("copy", p, t.dt, t.Shape()) })
+	return t.copied(func() (*Tensor, error) { return allocFrom("copy", t.Device().Source(p), t.dt, t.Shape()) })
 }
 
 // CopyTo is [Tensor.Copy] into a buffer of src, such as an arena.
@@ -42,6 +47,13 @@ func (t *Tensor) copied(make func() (*Tensor, error)) (*Tensor, error) {
 	c, err := make()
 	if err != nil {
 		return nil, err
+	}
+	if t.Device() != nil || c.Device() != nil {
+		if err := c.fill(context.Background(), t); err != nil {
+			_ = c.Release()
+			return nil, fmt.Errorf("%s: %w", op, err)
+		}
+		return c, nil
 	}
 	gather(c.bytes(), t)
 	return c, nil

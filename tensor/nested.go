@@ -64,7 +64,7 @@ func Nested[S any](x *Tensor) (S, error) {
 	if _, err := shape.Bytes(x.dt, x.Shape()); err != nil { // a broadcast can repeat a few bytes beyond all memory
 		return nested, fmt.Errorf("%s: %w", op, err)
 	}
-	if err := x.use(); err != nil {
+	if err := x.useHost(); err != nil {
 		return nested, x.refusal(op, err)
 	}
 	defer x.endUse()

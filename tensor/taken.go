@@ -7,6 +7,7 @@ import (
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/invariant"
+	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/shape"
 )
 
@@ -15,6 +16,7 @@ import (
 type Operation struct {
 	name     string
 	operands []string
+	devices  bool           // operands may be on devices
 	site     invariant.Site // of one call; only in the copy that a dead tensor has
 }
 
@@ -22,6 +24,14 @@ type Operation struct {
 // the given names, in order, and the others their numbers.
 func NewOperation(name string, operands ...string) *Operation {
 	return &Operation{name: name, operands: slices.Clone(operands)}
+}
+
+// OnDevices permits operands that are on devices, whose bytes [Taken.Bytes]
+// does not return, and returns o. Other operations refuse them with
+// [ErrDevice].
+func (o *Operation) OnDevices() *Operation {
+	o.devices = true
+	return o
 }
 
 // Name returns the name.
@@ -121,6 +131,9 @@ func (k *Taken) acquire(i int) (err error) {
 	if err != nil {
 		return c.t.refusal(k.operand(i), err)
 	}
+	if !k.op.devices && c.t.buf.Device() != nil {
+		return c.t.refusal(k.operand(i), ErrDevice)
+	}
 	if c.sem == DonateInput && !c.t.isPlace() {
 		return c.t.whyNoPlace(k.operand(i))
 	}
@@ -185,10 +198,20 @@ func (k *Taken) Tensor(i int) *Tensor { return k.claims[i].t }
 // written only if InPlace(i).
 func (k *Taken) Bytes(i int) (data []byte, first int) {
 	c := &k.claims[i]
-	if !c.held {
+	if !c.held || c.t.buf.Device() != nil {
 		return nil, 0
 	}
 	return c.t.bytes(), c.t.first
+}
+
+// Remote returns the bytes of operand i if it is on a device, and the position
+// in them of its element [0,...,0], valid and writable as those of Bytes.
+func (k *Taken) Remote(i int) (r *memory.Remote, offset int) {
+	c := &k.claims[i]
+	if !c.held {
+		return nil, 0
+	}
+	return c.t.buf.Remote(), c.t.start + c.t.first
 }
 
 // InPlace reports whether operand i may be overwritten: it was given up, it is

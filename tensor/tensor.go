@@ -129,6 +129,26 @@ func (t *Tensor) use() error {
 	return err
 }
 
+// useHost takes a use for code that reads the bytes with the processor.
+func (t *Tensor) useHost() error {
+	err := t.use()
+	if err == nil && t.buf.Device() != nil {
+		t.endUse()
+		err = ErrDevice
+	}
+	return err
+}
+
+// lockHost takes the lock for code that writes the bytes with the processor.
+func (t *Tensor) lockHost() error {
+	err := t.h.Lock()
+	if err == nil && t.buf.Device() != nil {
+		t.unlock()
+		err = ErrDevice
+	}
+	return err
+}
+
 func (t *Tensor) endUse() {
 	t.h.EndUse()
 	runtime.KeepAlive(t)
@@ -137,6 +157,15 @@ func (t *Tensor) endUse() {
 func (t *Tensor) unlock() {
 	t.h.Unlock()
 	runtime.KeepAlive(t)
+}
+
+// Device returns the device whose memory the bytes are in, nil for the
+// processor's.
+func (t *Tensor) Device() *memory.Device {
+	if t == nil {
+		return nil
+	}
+	return t.buf.Device()
 }
 
 // Holders returns the number of holders of the buffer: tensors on any part of
