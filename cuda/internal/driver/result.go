@@ -36,6 +36,7 @@ const (
 	NotPermitted         Result = 800
 	NotSupported         Result = 801
 	SystemNotReady       Result = 802
+	SystemDriverMismatch Result = 803
 	DeviceUnavailable    Result = 46
 	Unknown              Result = 999
 )
@@ -46,6 +47,20 @@ type Error struct {
 	Result Result
 	Symbol string // of the result, such as CUDA_ERROR_OUT_OF_MEMORY
 	Text   string // the driver's description
+}
+
+// Fail returns the error of a call that returned r, nil if r is Success. Name
+// and text come from a table, not from a driver: implementations without a
+// driver use it too.
+func Fail(call string, r Result) error {
+	if r == Success {
+		return nil
+	}
+	t, known := texts[r]
+	if !known {
+		t.symbol, t.text = "unknown result", "this result is not documented"
+	}
+	return &Error{Call: call, Result: r, Symbol: t.symbol, Text: t.text}
 }
 
 // Error says call, name and text.
