@@ -1,0 +1,270 @@
+package cuda
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+
+	"github.com/tenure-go/tenure/cuda/internal/driver"
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/memory"
+	"github.com/tenure-go/tenure/shape"
+	"github.com/tenure-go/tenure/tensor"
+)
+
+// Module is code that the driver has compiled for a device.
+type Module struct {
+	d      *Device
+	handle driver.Module
+
+	mu     sync.Mutex
+	closed bool
+}
+
+// Function is a kernel of a [Module].
+type Function struct {
+	m      *Module
+	name   string
+	handle driver.Function
+}
+
+// Compile compiles PTX text for the device. The error has what the compiler
+// says. The caller closes the module.
+func (d *Device) Compile(ptx string) (*Module, error) {
+	h, log, err := d.drv.ModuleLoadData(d.ctx, ptx)
+	if err != nil {
+		if log != "" {
+			log = "\n" + log
+		}
+		return nil, fmt.Errorf("%w%s", d.fail("compile", err), log)
+	}
+	return &Module{d: d, handle: h}, nil
+}
+
+// Function returns the kernel of that name.
+func (m *Module) Function(name string) (*Function, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return nil, fmt.Errorf("cuda: function %q: the module is closed: %w", name, memory.ErrReleased)
+	}
+	h, err := m.d.drv.ModuleGetFunction(m.d.ctx, m.handle, name)
+	if err != nil {
+		return nil, m.d.fail(fmt.Sprintf("function %q", name), err)
+	}
+	return &Function{m: m, name: name, handle: h}, nil
+}
+
+// Close unloads the module. Its functions must not be launched any more; work
+// that was submitted still runs.
+func (m *Module) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return fmt.Errorf("cuda: close module: %w", memory.ErrReleased)
+	}
+	m.closed = true
+	if err := m.d.drv.ModuleUnload(m.d.ctx, m.handle); err != nil {
+		return m.d.fail("close module", err)
+	}
+	return nil
+}
+
+// Dim is the size of a grid or of a block. A size of 0 counts as 1.
+type Dim struct{ X, Y, Z int }
+
+func (d Dim) of(what string) (driver.Dim3, error) {
+	var out [3]uint32
+	for i, n := range [3]int{d.X, d.Y, d.Z} {
+		if n < 0 || n > math.MaxInt32 {
+			return driver.Dim3{}, fmt.Errorf("got a %s of %d x %d x %d, want sizes of 0 to %d: %w", what, d.X, d.Y, d.Z, math.MaxInt32, tensor.ErrShape)
+		}
+		out[i] = max(uint32(n), 1)
+	}
+	return driver.Dim3{X: out[0], Y: out[1], Z: out[2]}, nil
+}
+
+// Arg is a parameter of a kernel.
+type Arg struct {
+	x     tensor.Operand
+	write bool
+	value []byte
+	err   error
+}
+
+// In passes the address of element [0,...,0] of x, which the kernel reads.
+func In(x *tensor.Tensor) Arg { return Arg{x: x} }
+
+// Out passes the address of element [0,...,0] of x, which the kernel writes, or
+// reads and writes. x must be exclusive, and stays the same tensor.
+func Out(x *tensor.Tensor) Arg {
+	if x == nil {
+		return Arg{x: x}
+	}
+	return Arg{x: x.Donate(), write: true}
+}
+
+// Value passes a number: a Go integer or float of fixed size, as the parameter's
+// type of the same size.
+func Value(v any) Arg {
+	data, err := binary.Append(nil, binary.LittleEndian, v)
+	if err != nil || len(data) == 0 {
+		return Arg{err: fmt.Errorf("got a value of type %T, want a number of fixed size: %w", v, tensor.ErrDType)}
+	}
+	return Arg{value: data}
+}
+
+// Launch submits a kernel. shared is the bytes of dynamic shared memory. The
+// number and sizes of the arguments must be those of the kernel: the driver
+// does not check them.
+func (s *Stream) Launch(f *Function, grid, block Dim, shared int, args ...Arg) error {
+	if f == nil || f.m.d != s.d {
+		return fmt.Errorf("cuda: launch on %s: got a function of another device or none, want one that was compiled for it: %w", s.d, tensor.ErrDevice)
+	}
+	op := tensor.NewOperation("launch " + f.name).OnDevices()
+	g, err := grid.of("grid")
+	if err != nil {
+		return fmt.Errorf("cuda: %s: %w", op.Name(), err)
+	}
+	b, err := block.of("block")
+	if err != nil {
+		return fmt.Errorf("cuda: %s: %w", op.Name(), err)
+	}
+	if shared < 0 || shared > math.MaxInt32 {
+		return fmt.Errorf("cuda: %s: got %d bytes of shared memory, want 0 or more: %w", op.Name(), shared, tensor.ErrShape)
+	}
+	var list []tensor.Operand
+	for i, a := range args {
+		if a.err != nil {
+			return fmt.Errorf("cuda: %s: argument %d: %w", op.Name(), i, a.err)
+		}
+		if a.value == nil {
+			list = append(list, a.x)
+		}
+	}
+	var o operands
+	if err := o.begin(s, op, list...); err != nil {
+		return err
+	}
+	defer o.taken.Rollback()
+	values := make([][]byte, len(args))
+	k := 0
+	for i, a := range args {
+		if values[i] = a.value; a.value != nil {
+			continue
+		}
+		if a.write {
+			if err := o.taken.Stay(k); err != nil {
+				return fmt.Errorf("cuda: %w", err)
+			}
+		}
+		o.uses[k].write = a.write
+		values[i] = binary.LittleEndian.AppendUint64(nil, o.at(k))
+		k++
+	}
+	err = s.submit(op.Name(), o.uses, func() error {
+		return s.d.drv.LaunchKernel(s.d.ctx, f.handle, g, b, uint32(shared), s.handle, values)
+	})
+	if err != nil {
+		return err
+	}
+	o.taken.Commit()
+	return nil
+}
+
+// Make returns a tensor on the stream's device whose values are undefined, for
+// work of the stream that writes every element.
+func (s *Stream) Make(dt dtype.DType, sh *shape.Shape) (*tensor.Tensor, error) {
+	return tensor.Make(s.Source(memory.Activations), dt, sh)
+}
+
+// Source returns the device's arena as a source of buffers that s will write
+// first: it prefers bytes for which s need not wait.
+func (s *Stream) Source(p memory.Purpose) memory.Source { return streamSource{s, p} }
+
+type streamSource struct {
+	s *Stream
+	p memory.Purpose
+}
+
+func (f streamSource) Alloc(bytes int) (*memory.Buffer, error) {
+	return f.s.d.arena.alloc(bytes, f.p, f.s)
+}
+
+// Zeros returns a tensor of zeros on the stream's device.
+func (s *Stream) Zeros(dt dtype.DType, sh *shape.Shape) (*tensor.Tensor, error) {
+	t, err := s.Make(dt, sh)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.clear(t); err != nil {
+		_ = t.Release()
+		return nil, err
+	}
+	return t, nil
+}
+
+var opZeros = tensor.NewOperation("zeros").OnDevices()
+
+func (s *Stream) clear(t *tensor.Tensor) error {
+	if t.NumBytes() == 0 {
+		return nil
+	}
+	var o operands
+	if err := o.begin(s, opZeros, t); err != nil {
+		return err
+	}
+	defer o.taken.Rollback()
+	o.uses[0].write = true // nothing else knows the tensor
+	return s.submit("zeros", o.uses, func() error {
+		return s.d.drv.MemsetD8Async(s.d.ctx, driver.Pointer(o.at(0)), 0, uint64(t.NumBytes()), s.handle)
+	})
+}
+
+// modules is the kernels of this package on a device, compiled when they are
+// first used.
+type modules struct {
+	mu        sync.Mutex
+	loaded    map[string]driver.Module // by the text's name
+	functions map[string]driver.Function
+}
+
+// function returns the kernel of that name in a text of this package.
+func (d *Device) function(text, name string, source func() string) (driver.Function, error) {
+	m := &d.code
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key := text + "." + name
+	if f := m.functions[key]; f != 0 {
+		return f, nil
+	}
+	if m.functions == nil {
+		m.functions, m.loaded = map[string]driver.Function{}, map[string]driver.Module{}
+	}
+	if m.loaded[text] == 0 {
+		h, log, err := d.drv.ModuleLoadData(d.ctx, source())
+		if err != nil {
+			return 0, fmt.Errorf("%w\n%s", d.fail("compile "+text, err), log)
+		}
+		m.loaded[text] = h
+	}
+	f, err := d.drv.ModuleGetFunction(d.ctx, m.loaded[text], name)
+	if err != nil {
+		return 0, d.fail("kernel "+key, err)
+	}
+	m.functions[key] = f
+	return f, nil
+}
+
+func (m *modules) unload(d *Device) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var errs []error
+	for _, h := range m.loaded {
+		errs = append(errs, d.drv.ModuleUnload(d.ctx, h))
+	}
+	m.loaded, m.functions = nil, nil
+	return errors.Join(errs...)
+}
