@@ -1,0 +1,79 @@
+package fake
+
+import (
+	"bytes"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// hostFuncs are the registered functions; a token is an index plus 1.
+var hostFuncs struct {
+	sync.Mutex
+	all []func(arg uintptr)
+}
+
+// RegisterHostFunc returns what stands for f as the function of
+// LaunchHostFunc: a machine cannot call C functions. It is never forgotten.
+func RegisterHostFunc(f func(arg uintptr)) uintptr {
+	hostFuncs.Lock()
+	defer hostFuncs.Unlock()
+	hostFuncs.all = append(hostFuncs.all, f)
+	return uintptr(len(hostFuncs.all))
+}
+
+func hostFunc(token uintptr) func(arg uintptr) {
+	hostFuncs.Lock()
+	defer hostFuncs.Unlock()
+	if token == 0 || token > uintptr(len(hostFuncs.all)) {
+		return nil
+	}
+	return hostFuncs.all[token-1]
+}
+
+// patience is how long a call waits for a host function that it started. The
+// function is done then, as a rule, so that a run repeats exactly; if it waits
+// for a lock of the caller, the caller must go on.
+const patience = 20 * time.Millisecond
+
+// callHost starts a host function.
+func (m *Machine) callHost(o *op) {
+	o.state = opRunning
+	m.running.Add(1)
+	host, done := o.host, make(chan struct{})
+	go func() {
+		g := goroutine()
+		m.callers.Store(g, true)
+		host()
+		m.callers.Delete(g)
+		m.mu.Lock()
+		m.running.Add(-1)
+		m.complete(o)
+		close(done)
+		m.mu.Unlock()
+	}()
+	m.mu.Unlock()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	}
+	m.mu.Lock()
+}
+
+// inHostFunc reports whether a host function makes this call.
+func (m *Machine) inHostFunc() bool {
+	_, found := m.callers.Load(goroutine())
+	return found
+}
+
+// goroutine returns the number of this goroutine, as stack traces show it.
+func goroutine() string {
+	var buf [40]byte
+	head := buf[:runtime.Stack(buf[:], false)]
+	if f := bytes.Fields(head); len(f) > 1 {
+		return string(f[1])
+	}
+	return ""
+}
