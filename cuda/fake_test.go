@@ -1,0 +1,82 @@
+package cuda_test
+
+import (
+	"testing"
+
+	"github.com/tenure-go/tenure/cuda"
+	"github.com/tenure-go/tenure/cuda/internal/fake"
+	"github.com/tenure-go/tenure/memory/memorytest"
+	"github.com/tenure-go/tenure/tensor"
+)
+
+// rig is a machine and its open devices.
+type rig struct {
+	*fake.Machine
+	c       *cuda.Driver
+	devices []*cuda.Device
+}
+
+// newRig opens the devices of a machine for a test. At the end they must have
+// no tensors and no streams, and the machine no objects and no reports.
+func newRig(t testing.TB, cfg fake.Config) *rig {
+	t.Helper()
+	memorytest.Check(t)
+	m := fake.New(cfg)
+	fake.CheckLeaks(t, m)
+	fake.CheckReports(t, m)
+	c := must(cuda.New(m))(t)
+	r := &rig{Machine: m, c: c}
+	for i := range c.Len() {
+		r.devices = append(r.devices, must(c.Device(i))(t))
+	}
+	t.Cleanup(func() {
+		for _, d := range r.devices {
+			if err := d.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	return r
+}
+
+func (r *rig) stream(t testing.TB, device int) *cuda.Stream {
+	t.Helper()
+	s := must(r.devices[device].NewStream())(t)
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// calls counts the driver's calls that f makes.
+func (r *rig) calls(f func()) int {
+	before := r.CallCount()
+	f()
+	return r.CallCount() - before
+}
+
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// host returns a tensor of n numbers from first on.
+func host(t testing.TB, n int, first float32) *tensor.Tensor {
+	t.Helper()
+	data := make([]float32, n)
+	for i := range data {
+		data[i] = first + float32(i)
+	}
+	x := must(tensor.Of(data, n))(t)
+	t.Cleanup(func() { _ = x.Release() })
+	return x
+}
+
+var modes = []fake.Mode{fake.Eager, fake.Lazy, fake.Random}
