@@ -11,8 +11,8 @@ type Mode int
 
 // The modes.
 const (
-	// Random runs work at every call of the driver: as much as the seed says, in
-	// any order that the rules allow.
+	// Random runs work at every call of the driver: as much as the seed says,
+	// in any order that the rules allow.
 	Random Mode = iota
 	// Eager runs work when it is submitted.
 	Eager
@@ -46,13 +46,14 @@ type Config struct {
 	// Queries is how often an event or a stream that has not completed says so
 	// before a query runs work; 0 is 3.
 	Queries int
-	// Idle is how long a machine waits before it runs work by itself that a host
-	// function or another process waits for; 0 is 2 ms.
+	// Idle is how long a machine waits before it runs work by itself that a
+	// host function or another process waits for; 0 is 2 ms.
 	Idle time.Duration
 
 	// NoRaces: kernels run faster, and races of their threads are not found.
 	NoRaces bool
-	// ReuseAddresses gives new memory the address that was freed last, if it fits.
+	// ReuseAddresses gives new memory the address that was freed last, if it
+	// fits.
 	ReuseAddresses bool
 
 	// Fail chooses the result of each call, before it has any effect: n counts

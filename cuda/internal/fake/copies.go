@@ -29,8 +29,8 @@ func (m *Machine) known(p driver.Pointer, n uint64) bool {
 	return true
 }
 
-// pinned returns the page-locked or managed area that contains n bytes at a host
-// address, nil if there is none.
+// pinned returns the page-locked or managed area that contains n bytes at a
+// host address, nil if there is none.
 func (m *Machine) pinned(address uintptr, n uint64) *area {
 	a := m.space.find(driver.Pointer(address))
 	if a == nil || a.kind != kindHost && a.kind != kindManaged || driver.Pointer(address)+driver.Pointer(n) > a.end() {

@@ -9,9 +9,9 @@ type counts struct {
 	synchronising int
 }
 
-// synchronising are the calls that wait for work of the device, or that
-// the documentation says may wait. MemFree and copies of pageable memory depend on their
-// arguments and are counted where they are implemented.
+// synchronising are the calls that wait for work of the device, or that the
+// documentation says may wait. MemFree and copies of pageable memory depend on
+// their arguments and are counted where they are implemented.
 var synchronising = map[string]bool{
 	"CtxSynchronize":          true,
 	"StreamSynchronize":       true,

@@ -28,9 +28,9 @@
 //
 // # Departures from the driver
 //
-// There is one stream of [driver.PerThreadStream] for each context, not for each
-// thread. Graphs of captured streams cannot allocate memory. Memory that was
-// imported counts for the device of the machine that created it only. Two
+// There is one stream of [driver.PerThreadStream] for each context, not for
+// each thread. Graphs of captured streams cannot allocate memory. Memory that
+// was imported counts for the device of the machine that created it only. Two
 // operations never run at the same moment: a conflict shows as their order, not
 // as a mixture of their bytes.
 package fake

@@ -190,7 +190,7 @@ func (m *Machine) runKernel(o *op, k *ptx.Kernel, l ptx.Launch) driver.Result {
 	switch {
 	case mem.failed:
 		return driver.IllegalAddress
-	case errors.As(err, &fault) && strings.Contains(fault.Reason, "align"):
+	case errors.As(err, &fault) && strings.Contains(fault.Reason, "want a multiple of"):
 		return driver.MisalignedAddress
 	}
 	return driver.LaunchFailed

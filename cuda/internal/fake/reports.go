@@ -29,8 +29,8 @@ const (
 	Race Kind = "race"
 	// Overlap is a copy whose source and destination share bytes.
 	Overlap Kind = "overlap"
-	// Misuse is a call that the driver's documentation forbids without saying what
-	// happens.
+	// Misuse is a call that the driver's documentation forbids without saying
+	// what happens.
 	Misuse Kind = "misuse"
 )
 

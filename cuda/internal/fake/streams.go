@@ -145,8 +145,8 @@ func (m *Machine) StreamWaitEvent(ctx driver.Context, handle driver.Stream, even
 		return fail(call, m.joinCapture(s, e.node))
 	}
 	if s.capture != nil {
-		// An event that was recorded outside of the capture is a dependency that a
-		// replay cannot have.
+		// An event that was recorded outside of the capture is a dependency
+		// that a replay cannot have.
 		s.capture.invalidate()
 		return fail(call, driver.Result(905))
 	}

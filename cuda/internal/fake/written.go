@@ -31,8 +31,8 @@ func clearBits(bits []byte, at, n uint64) {
 	}
 }
 
-// firstClear returns the index, from at, of the first of n bits that is not set;
-// n if all are.
+// firstClear returns the index, from at, of the first of n bits that is not
+// set; n if all are.
 func firstClear(bits []byte, at, n uint64) uint64 {
 	for i := uint64(0); i < n; {
 		if j := at + i; j%8 == 0 && n-i >= 8 && bits[j/8] == 0xff {
