@@ -3,7 +3,6 @@ package cuda_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -43,38 +42,33 @@ func failing(call string, r driver.Result) func(string, int) driver.Result {
 }
 
 func TestUploadAndDownload(t *testing.T) {
-	for _, mode := range modes {
+	onEach(t, fake.Config{}, func(t *testing.T, r *rig) {
+		ctx := context.Background()
 		for _, n := range []int{0, 1, 1000, 1 << 18, 1<<18 + 7, 3<<18 + 5} {
-			t.Run(fmt.Sprint(mode, "/", n), func(t *testing.T) {
-				r := newRig(t, fake.Config{Mode: mode})
-				ctx := context.Background()
-				x := host(t, n, 1)
-				want := must(tensor.Values[float32](x))(t)
-				transfer := func(x tensor.Operand) *tensor.Tensor {
-					far := must(tensor.To(ctx, x, r.devices[0].Memory()))(t)
-					return must(tensor.To(ctx, far.Reuse(), nil))(t)
-				}
-				for range 4 { // windows and chunks are made once
-					transfer(x).Release()
-				}
-				before := r.Synchronising()
-				far := must(tensor.To(ctx, x.Reuse(), r.devices[0].Memory()))(t) // its bytes are free when the call returns
-				back := must(tensor.To(ctx, far.Reuse(), nil))(t)
-				if got := must(tensor.Values[float32](back))(t); !slices.Equal(got, want) {
-					t.Errorf("got %d numbers that differ from those sent", len(got))
-				}
-				back.Release()
-				if n := r.Synchronising() - before; n != 0 {
-					t.Errorf("got %d synchronising calls, want none", n)
-				}
-			})
+			x := host(t, n, 1)
+			want := must(tensor.Values[float32](x))(t)
+			transfer := func(x tensor.Operand) *tensor.Tensor {
+				far := must(tensor.To(ctx, x, r.devices[0].Memory()))(t)
+				return must(tensor.To(ctx, far.Reuse(), nil))(t)
+			}
+			for range 4 { // windows and chunks are made once
+				transfer(x).Release()
+			}
+			before := r.synchronising()
+			back := transfer(x.Reuse()) // its bytes are free when the call returns
+			if got := must(tensor.Values[float32](back))(t); !slices.Equal(got, want) {
+				t.Errorf("got %d numbers that differ from those sent", len(got))
+			}
+			back.Release()
+			if n := r.synchronising() - before; n != 0 {
+				t.Errorf("got %d synchronising calls, want none", n)
+			}
 		}
-	}
+	})
 }
 
 func TestToAnotherDevice(t *testing.T) {
-	for _, mode := range modes {
-		r := newRig(t, fake.Config{Mode: mode, Devices: 2})
+	onEach(t, fake.Config{Devices: 2}, func(t *testing.T, r *rig) {
 		ctx := context.Background()
 		x := host(t, 5000, 1)
 		there := must(tensor.To(ctx, x, r.devices[0].Memory()))(t)
@@ -84,10 +78,10 @@ func TestToAnotherDevice(t *testing.T) {
 		}
 		back := must(tensor.To(ctx, second.Reuse(), nil))(t)
 		if got, want := must(tensor.Values[float32](back))(t), must(tensor.Values[float32](x))(t); !slices.Equal(got, want) {
-			t.Errorf("%v: the numbers differ", mode)
+			t.Error("the numbers differ")
 		}
 		back.Release()
-	}
+	})
 }
 
 // A tensor that is released at once, whose bytes another stream gets, is not

@@ -57,6 +57,15 @@ func (r *rig) calls(f func()) int {
 	return r.CallCount() - before
 }
 
+// synchronising counts the calls that wait for a device; they are counted by
+// machines only.
+func (r *rig) synchronising() int {
+	if r.Machine == nil {
+		return 0
+	}
+	return r.Synchronising()
+}
+
 func must[T any](v T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()
@@ -79,4 +88,39 @@ func host(t testing.TB, n int, first float32) *tensor.Tensor {
 	return x
 }
 
-var modes = []fake.Mode{fake.Eager, fake.Lazy, fake.Random}
+var modes = map[string]fake.Mode{"eager": fake.Eager, "lazy": fake.Lazy, "random": fake.Random}
+
+// onEach runs f with a machine in each mode and, where there is one, with the
+// driver of this computer, whose rig has no Machine.
+func onEach(t *testing.T, cfg fake.Config, f func(*testing.T, *rig)) {
+	for name, mode := range modes {
+		cfg.Mode = mode
+		t.Run(name, func(t *testing.T) { f(t, newRig(t, cfg)) })
+	}
+	t.Run("real", func(t *testing.T) { f(t, realRig(t, max(cfg.Devices, 1))) })
+}
+
+// realRig opens the devices of the computer, or skips the test.
+func realRig(t testing.TB, devices int) *rig {
+	t.Helper()
+	c, err := cuda.Open()
+	if err != nil {
+		t.Skip(err)
+	}
+	if c.Len() < devices {
+		t.Skipf("got %d CUDA devices, want %d", c.Len(), devices)
+	}
+	memorytest.Check(t)
+	r := &rig{c: c}
+	for i := range devices {
+		r.devices = append(r.devices, must(c.Device(i))(t))
+	}
+	t.Cleanup(func() {
+		for _, d := range r.devices {
+			if err := d.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	return r
+}
