@@ -124,7 +124,9 @@ func (m *Machine) CtxRecordEvent(ctx driver.Context, handle driver.Event) error 
 			s.capture.invalidate()
 			return fail(call, captureUnsupported)
 		}
-		o.after = append(o.after, pending(s.last)...)
+		if s.last != nil {
+			o.after = append(o.after, s.last)
+		}
 	}
 	for _, l := range m.loose {
 		if l.ctx == c {

@@ -42,6 +42,8 @@ type Machine struct {
 	imported importer
 	closing  []*backing // of destroyed events, while work may wait for them
 
+	lanes   lanes
+	pace    pace
 	counts  counts
 	reports []Report
 	lost    []string // objects that their context took along
@@ -79,6 +81,9 @@ func New(cfg Config) *Machine {
 	}
 	m.counts.calls = map[string]int{}
 	m.space.init()
+	if cfg.Mode == Random {
+		m.pace = pace(m.choose(int(paces)))
+	}
 	for i := range cfg.Devices {
 		d := &device{ordinal: i, total: cfg.Bytes, pool: driver.Pool(m.handle())}
 		m.devices = append(m.devices, d)

@@ -30,6 +30,8 @@ type op struct {
 	state  opState
 	time   int64 // when it was done
 	submit int64
+	lane   int // see lanes
+	clock  []uint64
 	site   site
 }
 
@@ -54,13 +56,14 @@ func (m *Machine) enqueue(s *stream, o *op) {
 	switch {
 	case s.legacy:
 		for _, b := range m.streamsOf(s.ctx) {
-			if b != s && !b.nonBlocking {
-				o.after = append(o.after, pending(b.last)...)
+			if b != s && !b.nonBlocking && b.last != nil {
+				o.after = append(o.after, b.last)
 			}
 		}
-	case !s.nonBlocking:
-		o.after = append(o.after, pending(s.ctx.legacy.last)...)
+	case !s.nonBlocking && s.ctx.legacy.last != nil:
+		o.after = append(o.after, s.ctx.legacy.last)
 	}
+	m.lanes.stamp(o, append(o.after, s.last)...)
 	s.queue = append(s.queue, o)
 	s.last = o
 	s.queries = 0
@@ -70,8 +73,17 @@ func (m *Machine) enqueue(s *stream, o *op) {
 // submitLoose adds an operation that only o.after orders.
 func (m *Machine) submitLoose(o *op) {
 	o.submit, o.site = m.clock, here()
+	m.lanes.stamp(o, o.after...)
 	m.loose = append(m.loose, o)
 	m.hurry(o)
+}
+
+// deps is what an operation is after: o, unless there is none.
+func deps(o *op) []*op {
+	if o == nil {
+		return nil
+	}
+	return []*op{o}
 }
 
 // pending returns o unless it is done or nil.
@@ -155,23 +167,41 @@ func (m *Machine) step() {
 		m.drain()
 	case Random:
 		m.mix()
-		switch k := m.choose(16); {
-		case k == 0:
-			m.drain()
-		case k > 10:
-			for range k - 10 {
-				if !m.runAny() {
-					return
-				}
+		n := 0
+		switch m.pace {
+		case paceFast:
+			if m.choose(4) == 0 {
+				m.drain()
+			}
+			n = m.choose(3)
+		case paceMedium:
+			n = m.choose(6) - 3
+		}
+		for range n {
+			if !m.runAny() {
+				return
 			}
 		}
 	}
 }
 
-// mix sometimes makes a stream much slower or faster than others: independent
-// choices would keep all streams at the same pace, and hide what only happens
-// when one falls far behind.
+// pace is how much work the random scheduler runs.
+type pace int
+
+const (
+	paceFast   pace = iota
+	paceMedium      // less than programs submit
+	paceStill       // only what somebody waits for
+	paces
+)
+
+// mix sometimes changes the pace, or makes a stream much slower or faster than
+// others: independent choices would keep all streams at the same pace, and hide
+// what only happens when one falls far behind.
 func (m *Machine) mix() {
+	if m.choose(32) == 1 {
+		m.pace = pace(m.choose(int(paces)))
+	}
 	if len(m.streams) == 0 || m.choose(16) != 1 {
 		return
 	}
@@ -237,6 +267,7 @@ func (m *Machine) force(target *op) {
 		pause = m.pause(pause)
 	}
 	m.clock = max(m.clock, target.time)
+	m.lanes.observe(target)
 }
 
 // pause unlocks the machine for a moment, so that what the caller waits for can
@@ -267,6 +298,7 @@ func (m *Machine) query(o *op, asked *int) bool {
 	}
 	if o.state == opDone {
 		*asked = 0
+		m.lanes.observe(o)
 	}
 	return o.state == opDone
 }

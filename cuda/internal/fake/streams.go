@@ -34,6 +34,7 @@ func (m *Machine) addStream(c *context, s *stream) *stream {
 func (m *Machine) removeStream(s *stream) {
 	m.streams = slices.DeleteFunc(m.streams, func(o *stream) bool { return o == s })
 	delete(m.byStream, s.handle)
+	m.lanes.leave(s)
 }
 
 // streamsOf returns the streams of a context, in order of creation.
@@ -97,6 +98,7 @@ func (m *Machine) StreamSynchronize(ctx driver.Context, handle driver.Stream) er
 	for _, o := range m.before(s) {
 		m.force(o)
 	}
+	m.trim(c.device, 0)
 	return fail("StreamSynchronize", c.lost)
 }
 
@@ -153,7 +155,8 @@ func (m *Machine) StreamWaitEvent(ctx driver.Context, handle driver.Stream, even
 	o := &op{what: "wait for an event"}
 	if e.shared != nil {
 		o.ready = e.shared.waiter(m)
-	} else if e.rec != nil {
+	}
+	if e.rec != nil {
 		o.after = []*op{e.rec}
 	}
 	return fail(call, m.submit(s, o))
