@@ -124,9 +124,7 @@ func (m *Machine) CtxRecordEvent(ctx driver.Context, handle driver.Event) error 
 			s.capture.invalidate()
 			return fail(call, captureUnsupported)
 		}
-		if s.last != nil {
-			o.after = append(o.after, s.last)
-		}
+		o.after = append(o.after, deps(s.last)...)
 	}
 	for _, l := range m.loose {
 		if l.ctx == c {

@@ -35,9 +35,7 @@ func join(clock *[]uint64, other []uint64) {
 func (l *lanes) stamp(o *op, before ...*op) {
 	clock := slices.Clone(l.seen)
 	for _, b := range before {
-		if b != nil {
-			join(&clock, b.clock)
-		}
+		join(&clock, b.clock)
 	}
 	o.lane = l.pick(o.stream, clock)
 	l.last[o.lane]++

@@ -56,14 +56,14 @@ func (m *Machine) enqueue(s *stream, o *op) {
 	switch {
 	case s.legacy:
 		for _, b := range m.streamsOf(s.ctx) {
-			if b != s && !b.nonBlocking && b.last != nil {
-				o.after = append(o.after, b.last)
+			if b != s && !b.nonBlocking {
+				o.after = append(o.after, deps(b.last)...)
 			}
 		}
-	case !s.nonBlocking && s.ctx.legacy.last != nil:
-		o.after = append(o.after, s.ctx.legacy.last)
+	case !s.nonBlocking:
+		o.after = append(o.after, deps(s.ctx.legacy.last)...)
 	}
-	m.lanes.stamp(o, append(o.after, s.last)...)
+	m.lanes.stamp(o, slices.Concat(o.after, deps(s.last))...)
 	s.queue = append(s.queue, o)
 	s.last = o
 	s.queries = 0
@@ -86,21 +86,13 @@ func deps(o *op) []*op {
 	return []*op{o}
 }
 
-// pending returns o unless it is done or nil.
-func pending(o *op) []*op {
-	if o == nil || o.state == opDone {
-		return nil
-	}
-	return []*op{o}
-}
-
 // before returns the last operations that a wait for a stream waits for.
 func (m *Machine) before(s *stream) []*op {
-	last := pending(s.last)
+	last := deps(s.last)
 	if s.legacy {
 		for _, b := range m.streamsOf(s.ctx) {
 			if b != s && !b.nonBlocking {
-				last = append(last, pending(b.last)...)
+				last = append(last, deps(b.last)...)
 			}
 		}
 	}
@@ -205,9 +197,11 @@ func (m *Machine) mix() {
 	if len(m.streams) == 0 || m.choose(16) != 1 {
 		return
 	}
-	weights := [...]int{1, 100, 0, 10}
-	m.streams[m.choose(len(m.streams))].weight = weights[m.choose(len(weights))]
+	m.streams[m.choose(len(m.streams))].weight = m.drawWeight()
 }
+
+// drawWeight returns how likely an operation of a stream is the next.
+func (m *Machine) drawWeight() int { return [...]int{1, 0, 10, 1, 100}[m.choose(5)] }
 
 // drain runs everything that may run.
 func (m *Machine) drain() {

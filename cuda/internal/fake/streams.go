@@ -26,6 +26,9 @@ type stream struct {
 // addStream adds a stream to a context.
 func (m *Machine) addStream(c *context, s *stream) *stream {
 	s.m, s.ctx, s.site, s.weight = m, c, here(), 1
+	if m.cfg.Mode == Random {
+		s.weight = m.drawWeight()
+	}
 	m.streams = append(m.streams, s)
 	return s
 }
@@ -156,9 +159,7 @@ func (m *Machine) StreamWaitEvent(ctx driver.Context, handle driver.Stream, even
 	if e.shared != nil {
 		o.ready = e.shared.waiter(m)
 	}
-	if e.rec != nil {
-		o.after = []*op{e.rec}
-	}
+	o.after = deps(e.rec)
 	return fail(call, m.submit(s, o))
 }
 
