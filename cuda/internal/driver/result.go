@@ -41,12 +41,17 @@ const (
 	Unknown              Result = 999
 )
 
+// stubLibrary is the result of every function of the library that the toolkit
+// has for linking.
+const stubLibrary Result = 34
+
 // Error is a failed call.
 type Error struct {
 	Call   string // the name of the C function
 	Result Result
 	Symbol string // of the result, such as CUDA_ERROR_OUT_OF_MEMORY
 	Text   string // the driver's description
+	Hint   string // what to do about it, where that is known
 }
 
 // Fail returns the error of a call that returned r, nil if r is Success. Name
@@ -60,12 +65,28 @@ func Fail(call string, r Result) error {
 	if !known {
 		t.symbol, t.text = "unknown result", "this result is not documented"
 	}
-	return &Error{Call: call, Result: r, Symbol: t.symbol, Text: t.text}
+	return &Error{Call: call, Result: r, Symbol: t.symbol, Text: t.text, Hint: hints[r]}
 }
 
-// Error says call, name and text.
+// hints has what to do about failures of a machine or its configuration, which
+// the driver's descriptions do not tell.
+var hints = map[Result]string{
+	stubLibrary:          "the library is the toolkit's, for linking only; want that of NVIDIA's driver",
+	DeviceUnavailable:    "another process may use it in exclusive mode (nvidia-smi -q -d COMPUTE), or it is in a failed state (dmesg)",
+	NoDevice:             "no GPU is in this machine, or none is visible (CUDA_VISIBLE_DEVICES, the container's --gpus, /dev/nvidia*)",
+	UnsupportedPTX:       "the driver is older than the PTX text",
+	SystemNotReady:       "a service of the machine is not up: with NVSwitch that is nvidia-fabricmanager",
+	SystemDriverMismatch: "the library and the kernel module are of different versions: reload the module or reboot after an update, and in a container use the host's library",
+	804:                  "a library for forward compatibility is in use, which needs a data-centre GPU: use the driver's own library",
+}
+
+// Error says call, name, text and hint, in one line.
 func (e *Error) Error() string {
-	return fmt.Sprintf("%s: %s (%d): %s", e.Call, e.Symbol, uint32(e.Result), e.Text)
+	s := fmt.Sprintf("%s: %s (%d): %s", e.Call, e.Symbol, uint32(e.Result), e.Text)
+	if e.Hint != "" {
+		s += " (" + e.Hint + ")"
+	}
+	return s
 }
 
 // Is makes errors.Is(err, driver.OutOfMemory) test the result.
