@@ -27,7 +27,7 @@ type graph struct {
 	site  site
 }
 
-type exec struct {
+type executable struct {
 	nodes []*node
 	ctx   *context
 	last  *op // the end of the last launch
@@ -183,7 +183,7 @@ func (m *Machine) GraphInstantiate(ctx driver.Context, h driver.Graph) (driver.E
 		return 0, fail("GraphInstantiate", driver.InvalidValue)
 	}
 	e := driver.Exec(m.handle())
-	m.execs[e] = &exec{nodes: slices.Clone(g.nodes), ctx: c, site: here()}
+	m.execs[e] = &executable{nodes: slices.Clone(g.nodes), ctx: c, site: here()}
 	return e, nil
 }
 

@@ -33,7 +33,7 @@ type Machine struct {
 	modules  map[driver.Module]*module
 	funcs    map[driver.Function]*function
 	graphs   map[driver.Graph]*graph
-	execs    map[driver.Exec]*exec
+	execs    map[driver.Exec]*executable
 	pools    map[driver.Pool]*device
 
 	space    space
@@ -74,7 +74,7 @@ func New(cfg Config) *Machine {
 		modules:  map[driver.Module]*module{},
 		funcs:    map[driver.Function]*function{},
 		graphs:   map[driver.Graph]*graph{},
-		execs:    map[driver.Exec]*exec{},
+		execs:    map[driver.Exec]*executable{},
 		pools:    map[driver.Pool]*device{},
 		memory:   map[driver.Memory]*physical{},
 		hosts:    map[uintptr]*area{},

@@ -14,8 +14,8 @@ func (b *bench) fill(s driver.Stream, p driver.Pointer, v byte, n uint64) {
 	b.ok(b.MemsetD8Async(b.ctx[0], p, v, n, s))
 }
 
-// lazily returns a machine that runs what it must, with one page-locked byte and
-// memory that is zero.
+// lazily returns a machine that runs what it must, with one page-locked byte
+// and memory that is zero.
 func lazily(t *testing.T) (*bench, driver.Pointer) {
 	b := start(t, Config{Mode: Lazy, NoOrder: true})
 	p := b.alloc(0, 64)
