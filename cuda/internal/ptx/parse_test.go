@@ -72,6 +72,7 @@ func TestRefused(t *testing.T) {
 		{body("bar.arrive 0;"), "bar with .arrive, want .sync"},
 		{body("shfl.up.b32 %r0, %r1, 1, 0;"), "want .sync"},
 		{body("mov.b32 {%h, %h, %h}, %r0;"), "a vector of 3"},
+		{body(".reg .u32 %tid;"), "a name that is not taken"},
 		{body(".reg .u8 b;"), "the type of a register"},
 		{body(".reg .b32 %q<70000>;"), "a number of registers from 1 to 65536"},
 		{body(".reg .b32 %q<65536>;"), "at most 65536 registers"},
