@@ -241,7 +241,3 @@ func (e engine) block(op string, buf *memory.Buffer, at, bytes int) (*block, err
 	}
 	return b, nil
 }
-
-func (e engine) Gather(ctx context.Context, to *memory.Buffer, at int, from memory.Spread) error {
-	return fmt.Errorf("cuda: gather: %w", memory.ErrDevice)
-}
