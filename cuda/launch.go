@@ -107,8 +107,8 @@ func Out(x *tensor.Tensor) Arg {
 	return Arg{x: x.Donate(), write: true}
 }
 
-// Value passes a number: a Go integer or float of fixed size, as the parameter's
-// type of the same size.
+// Value passes a number: a Go integer or float of fixed size, as the
+// parameter's type of the same size.
 func Value(v any) Arg {
 	data, err := binary.Append(nil, binary.LittleEndian, v)
 	if err != nil || len(data) == 0 {

@@ -59,8 +59,8 @@ func (o *operands) copyTo(s *Stream, r result, t *tensor.Tensor) error {
 	return o.run(s, l)
 }
 
-// Fill returns a tensor of the type and shape of x with v in every element. v is
-// of the Go type of the elements, such as float32.
+// Fill returns a tensor of the type and shape of x with v in every element. v
+// is of the Go type of the elements, such as float32.
 func (s *Stream) Fill(x tensor.Operand, v any) (*tensor.Tensor, error) {
 	var o operands
 	if err := o.begin(s, opFill, x); err != nil {
