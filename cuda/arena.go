@@ -136,11 +136,14 @@ func (a *Arena) Alloc(bytes int, p memory.Purpose) (*memory.Buffer, error) {
 
 // alloc prefers a block that s can write at once, if s is not nil.
 func (a *Arena) alloc(bytes int, p memory.Purpose, s *Stream) (*memory.Buffer, error) {
-	if bytes < 0 {
-		return nil, fmt.Errorf("cuda: allocate on %s: got %d bytes, want 0 or more", a.d, bytes)
+	if a == nil || a.d == nil {
+		return nil, fmt.Errorf("cuda: allocate %d bytes: got no arena, want one of Device.Arena: %w", bytes, memory.ErrReleased)
 	}
-	if a.d.closed.Load() {
-		return nil, fmt.Errorf("cuda: allocate %d bytes: %s is closed: %w", bytes, a.d, memory.ErrReleased)
+	if err := a.d.usable("allocate"); err != nil {
+		return nil, err
+	}
+	if bytes < 0 || bytes > 1<<46 {
+		return nil, fmt.Errorf("cuda: allocate on %s: got %d bytes, want 0 to 2^46", a.d, bytes)
 	}
 	memory.Reclaim()
 	b, err := a.take(a.classOf(bytes), s)
@@ -363,6 +366,9 @@ func (a *Arena) waitForKept() (busy bool) {
 // Trim gives chunks back to the driver that have no block in use and whose work
 // is complete, and returns their bytes.
 func (a *Arena) Trim() int64 {
+	if a == nil || a.d == nil {
+		return 0
+	}
 	a.d.limbo.poll()
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -414,6 +420,9 @@ func (c *chunk) release() error {
 // SetLimit bounds the bytes that the arena obtains from the driver, and returns
 // the previous bound; 0 means none.
 func (a *Arena) SetLimit(bytes int64) (old int64) {
+	if a == nil {
+		return 0
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	old, a.limit = a.limit, max(bytes, 0)
@@ -422,6 +431,9 @@ func (a *Arena) SetLimit(bytes int64) (old int64) {
 
 // Stats returns the statistics of the arena.
 func (a *Arena) Stats() ArenaStats {
+	if a == nil {
+		return ArenaStats{}
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := a.stats
