@@ -88,6 +88,19 @@ func TestHostOrders(t *testing.T) {
 	})
 }
 
+// TestOrderOfDestroyedStreams: a new stream is not after the work of one that
+// was destroyed.
+func TestOrderOfDestroyedStreams(t *testing.T) {
+	b := start(t, Config{Mode: Eager})
+	p := b.alloc(0, 8)
+	for range 2 {
+		s := b.stream(0, driver.StreamNonBlocking)
+		b.fill(s, p, 1, 8)
+		b.ok(b.StreamDestroy(b.ctx[0], s))
+	}
+	b.reported(Unordered)
+}
+
 // TestOrderOfReads: reads need no order among themselves, a write after them
 // does.
 func TestOrderOfReads(t *testing.T) {
