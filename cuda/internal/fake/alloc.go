@@ -47,6 +47,7 @@ func (m *Machine) MemFree(ctx driver.Context, p driver.Pointer) error {
 		return fail(call, driver.InvalidValue)
 	}
 	if a.kind != kindPool {
+		m.counts.synchronising++
 		m.finish(a.ctx)
 		if m.space.find(p) != a { // another goroutine freed it meanwhile
 			return fail(call, driver.InvalidValue)

@@ -52,6 +52,10 @@ type Config struct {
 
 	// NoRaces: kernels run faster, and races of their threads are not found.
 	NoRaces bool
+	// NoOrder: operations that use the same bytes without an order are not
+	// reported. Kernels of different streams whose atomic operations meet need
+	// it.
+	NoOrder bool
 	// ReuseAddresses gives new memory the address that was freed last, if it
 	// fits.
 	ReuseAddresses bool

@@ -39,6 +39,7 @@ const patience = 20 * time.Millisecond
 // callHost starts a host function.
 func (m *Machine) callHost(o *op) {
 	o.state = opRunning
+	m.lanes.observe(o) // the function may tell the host
 	m.running.Add(1)
 	host, done := o.host, make(chan struct{})
 	go func() {

@@ -18,18 +18,19 @@ const freedByte = 0xDE
 
 // physical is memory of a device, or of the host.
 type physical struct {
-	device  *device // nil for the host's
-	size    uint64
-	data    []byte
-	written []byte        // a bitmap; nil: every byte counts as written
-	file    *backing      // of memory that other processes may see; nil for other memory
-	counted bool          // in device.used
-	refs    int           // handles and mappings
-	handle  driver.Memory // while holds is not 0
-	holds   int           // of the handle
-	mapping []byte        // of osmem
-	foreign *foreign      // whose memory it is, of another machine
-	site    site
+	device   *device // nil for the host's
+	size     uint64
+	data     []byte
+	written  []byte        // a bitmap; nil: every byte counts as written
+	file     *backing      // of memory that other processes may see; nil for other memory
+	counted  bool          // in device.used
+	refs     int           // handles and mappings
+	handle   driver.Memory // while holds is not 0
+	holds    int           // of the handle
+	mapping  []byte        // of osmem
+	accesses []access      // see touch
+	foreign  *foreign      // whose memory it is, of another machine
+	site     site
 }
 
 // kind is what an area is.
@@ -85,8 +86,8 @@ type span struct {
 	size uint64
 }
 
-// lowest is the first fake address; no host has memory there.
-const lowest driver.Pointer = 0x7000_0000_0000_0000
+// The machine's addresses are between these, where hosts have no memory.
+const lowest, highest driver.Pointer = 0x7000_0000_0000, 0x7f00_0000_0000
 
 func (s *space) init() { s.top = lowest }
 
@@ -94,7 +95,7 @@ func (s *space) init() { s.top = lowest }
 func (s *space) areas() []*area { return slices.Clone(s.all) }
 
 // pick returns addresses for size bytes with a gap behind them, so that an
-// access past the end is found.
+// access past the end is found; 0 if there are none left.
 func (s *space) pick(size, align, gap uint64, reuse bool) driver.Pointer {
 	if reuse {
 		for i := len(s.free) - 1; i >= 0; i-- {
@@ -105,6 +106,9 @@ func (s *space) pick(size, align, gap uint64, reuse bool) driver.Pointer {
 		}
 	}
 	base := (uint64(s.top) + align - 1) &^ (align - 1)
+	if size > uint64(highest) || base+size > uint64(highest) {
+		return 0
+	}
 	s.top = driver.Pointer(base + (size+gap-1)&^(gap-1) + gap)
 	return driver.Pointer(base)
 }
@@ -161,7 +165,7 @@ func (m *Machine) release(p *physical) {
 	if p.mapping != nil {
 		_ = osmem.Unmap(p.mapping)
 	}
-	p.data, p.written, p.mapping = nil, nil, nil
+	p.data, p.written, p.mapping, p.accesses = nil, nil, nil, nil
 }
 
 // piece is a part of an access that is in one area.
@@ -197,6 +201,9 @@ func (m *Machine) pieces(d *device, p driver.Pointer, n uint64, write bool, o *o
 		}
 		all = append(all, piece{a, a.offset + uint64(p-a.base), k})
 		p, n = p+driver.Pointer(k), n-k
+	}
+	for _, a := range all {
+		m.touch(o, a.area.mem, access{from: a.at, to: a.at + a.n, write: write})
 	}
 	return all, nil
 }

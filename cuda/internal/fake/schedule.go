@@ -30,6 +30,8 @@ type op struct {
 	state  opState
 	time   int64 // when it was done
 	submit int64
+	lane   int // see lanes
+	clock  []uint64
 	site   site
 }
 
@@ -55,12 +57,13 @@ func (m *Machine) enqueue(s *stream, o *op) {
 	case s.legacy:
 		for _, b := range m.streamsOf(s.ctx) {
 			if b != s && !b.nonBlocking {
-				o.after = append(o.after, pending(b.last)...)
+				o.after = append(o.after, deps(b.last)...)
 			}
 		}
 	case !s.nonBlocking:
-		o.after = append(o.after, pending(s.ctx.legacy.last)...)
+		o.after = append(o.after, deps(s.ctx.legacy.last)...)
 	}
+	m.lanes.stamp(o, slices.Concat(o.after, deps(s.last))...)
 	s.queue = append(s.queue, o)
 	s.last = o
 	s.queries = 0
@@ -70,13 +73,14 @@ func (m *Machine) enqueue(s *stream, o *op) {
 // submitLoose adds an operation that only o.after orders.
 func (m *Machine) submitLoose(o *op) {
 	o.submit, o.site = m.clock, here()
+	m.lanes.stamp(o, o.after...)
 	m.loose = append(m.loose, o)
 	m.hurry(o)
 }
 
-// pending returns o unless it is done or nil.
-func pending(o *op) []*op {
-	if o == nil || o.state == opDone {
+// deps is what an operation is after: o, unless there is none.
+func deps(o *op) []*op {
+	if o == nil {
 		return nil
 	}
 	return []*op{o}
@@ -84,11 +88,11 @@ func pending(o *op) []*op {
 
 // before returns the last operations that a wait for a stream waits for.
 func (m *Machine) before(s *stream) []*op {
-	last := pending(s.last)
+	last := deps(s.last)
 	if s.legacy {
 		for _, b := range m.streamsOf(s.ctx) {
 			if b != s && !b.nonBlocking {
-				last = append(last, pending(b.last)...)
+				last = append(last, deps(b.last)...)
 			}
 		}
 	}
@@ -155,29 +159,49 @@ func (m *Machine) step() {
 		m.drain()
 	case Random:
 		m.mix()
-		switch k := m.choose(16); {
-		case k == 0:
-			m.drain()
-		case k > 10:
-			for range k - 10 {
-				if !m.runAny() {
-					return
-				}
+		n := 0
+		switch m.pace {
+		case paceFast:
+			if m.choose(4) == 0 {
+				m.drain()
+			}
+			n = m.choose(3)
+		case paceMedium:
+			n = m.choose(6) - 3
+		}
+		for range n {
+			if !m.runAny() {
+				return
 			}
 		}
 	}
 }
 
-// mix sometimes makes a stream much slower or faster than others: independent
-// choices would keep all streams at the same pace, and hide what only happens
-// when one falls far behind.
+// pace is how much work the random scheduler runs.
+type pace int
+
+const (
+	paceFast   pace = iota
+	paceMedium      // less than programs submit
+	paceStill       // only what somebody waits for
+	paces
+)
+
+// mix sometimes changes the pace, or makes a stream much slower or faster than
+// others: independent choices would keep all streams at the same pace, and hide
+// what only happens when one falls far behind.
 func (m *Machine) mix() {
+	if m.choose(32) == 1 {
+		m.pace = pace(m.choose(int(paces)))
+	}
 	if len(m.streams) == 0 || m.choose(16) != 1 {
 		return
 	}
-	weights := [...]int{1, 100, 0, 10}
-	m.streams[m.choose(len(m.streams))].weight = weights[m.choose(len(weights))]
+	m.streams[m.choose(len(m.streams))].weight = m.drawWeight()
 }
+
+// drawWeight returns how likely an operation of a stream is the next.
+func (m *Machine) drawWeight() int { return [...]int{1, 0, 10, 1, 100}[m.choose(5)] }
 
 // drain runs everything that may run.
 func (m *Machine) drain() {
@@ -237,6 +261,7 @@ func (m *Machine) force(target *op) {
 		pause = m.pause(pause)
 	}
 	m.clock = max(m.clock, target.time)
+	m.lanes.observe(target)
 }
 
 // pause unlocks the machine for a moment, so that what the caller waits for can
@@ -267,6 +292,7 @@ func (m *Machine) query(o *op, asked *int) bool {
 	}
 	if o.state == opDone {
 		*asked = 0
+		m.lanes.observe(o)
 	}
 	return o.state == opDone
 }

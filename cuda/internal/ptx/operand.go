@@ -201,7 +201,7 @@ func (d *decoder) source(o operand, t typ, wide bool) int32 {
 	case o.kind == aWord && !o.negated:
 		if s, ok := d.lookup(o.text); ok && s.kind == isRegister {
 			if !fits(s.typ, t, wide) {
-				d.fail(o.line, fmt.Sprintf("%s, a register of type %s,", o.text, s.typ), "one of type %s", t)
+				d.fail(o.line, fmt.Sprintf("%s of type %s", o.text, s.typ), "one of type %s", t)
 			}
 			return int32(s.value)
 		}
@@ -222,7 +222,7 @@ func (d *decoder) target(o operand, t typ, wide bool) (slot int32, bytes int) {
 	if o.kind != aWord || o.negated || !ok || s.kind != isRegister || !fits(s.typ, t, wide) {
 		found := o.String()
 		if ok && s.kind == isRegister {
-			found = fmt.Sprintf("%s, a register of type %s,", o.text, s.typ)
+			found = fmt.Sprintf("%s of type %s", o.text, s.typ)
 		}
 		d.fail(o.line, found, "a register of type %s for the result", t)
 	}

@@ -1,0 +1,150 @@
+package ptx_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tenure-go/tenure/cuda/internal/ptx"
+)
+
+// TestRefused has texts that are no modules of the subset, and a part of the
+// error of each.
+func TestRefused(t *testing.T) {
+	body := func(s string) string {
+		return header + ".entry k(.param .u64 out)\n{\n.reg .u32 %r<4>; .reg .u64 %rd; .reg .f32 %f; .reg .pred %p; .shared .u32 w; .reg .b16 %h;\n" + s + "\nret;\n}\n"
+	}
+	for i, c := range []struct{ text, want string }{
+		{"", `line 1: got the end of the text, want ".version"`},
+		{".version 7.0\n.target sm_70\n.address_size 32", `line 3: got "32", want 64`},
+		{".version 7.0\n.target compute_70\n", "line 2: got \"compute_70\", want an architecture"},
+		{header + ".func f() { ret; }", "line 4: got \".func\", want .visible .entry"},
+		{header + "/* no end", "a comment without an end"},
+		{header + "#", "the character '#'"},
+		{header + ".entry k(.param .u64 p, .param .u32 p) {}", "a name that is not taken"},
+		{header + ".entry k() {", "got the end of the text, want a statement or }"},
+		{header + ".entry k() {} .entry k() {}", "a name that is not taken"},
+		{header + ".shared .b8 x[50000];", "from 1 to 49152"},
+		{header + ".extern .shared .b8 x;", "want [] after"},
+		{header + ".shared .align 3 .b8 x[5];", "got 3, want a power of two"},
+		{header + ".entry k(.param .b8 x[5000]) {}", "from 1 to 4096"},
+		{body("frobnicate.u32 %r0, %r1;"), `line 7: got "frobnicate", want an instruction`},
+		{body("add.rn.u32 %r0, %r1, %r2;"), "with type .u32"},
+		{body("add.u32.extra %r0, %r1, %r2;"), "add with .extra, want another modifier, or none"},
+		{body("add.u8 %r0, %r1, %r2;"), "want one of the types .u16"},
+		{body("add.u32 %r0, %r1;"), "got add with 2 operands, want 3"},
+		{body("add.u32 %r0, %r1, %f;"), "%f of type .f32, want one of type .u32"},
+		{body("add.u32 %r0, %r1, %rd;"), "%rd of type .u64, want one of type .u32"},
+		{body("add.u32 %r9, %r1, %r2;"), `got "%r9", want a register of type .u32 for the result`},
+		{body("add.u32 5, %r1, %r2;"), `got "5", want a register`},
+		{body("add.u32 %r0, %r1, 0x100000000;"), "an integer that fits .u32"},
+		{body("add.u32 %r0, %r1, -2147483649;"), "an integer that fits .u32"},
+		{body("add.f32 %f, %f, 1;"), "a literal of type .f32: 0f and 8"},
+		{body("add.f32 %f, %f, 0f3F8;"), "a literal of type .f32"},
+		{body("add.u32 %r0, %r1, %tid.x;"), "want a register or a literal"},
+		{body("mov.u64 %rd, %tid.x;"), "%tid.x of type .u32, want one of type .u64"},
+		{body("mov.u32 %r0, %clock;"), "want a register or a literal"},
+		{body("cvt.f32.u32 %f, %r0;"), "rounding left out, want .rn"},
+		{body("cvt.u32.f32 %r0, %f;"), "rounding left out, want .rni"},
+		{body("cvt.rn.u64.u32 %rd, %r0;"), "rounding .rn, want none"},
+		{body("cvt.sat.u64.u32 %rd, %r0;"), "a conversion of a smaller range"},
+		{body("fma.f32 %f, %f, %f, %f;"), "without a rounding"},
+		{body("div.f32 %f, %f, %f;"), "without a rounding"},
+		{body("setp.lo.s32 %p, %r0, %r1;"), "a comparison that the type has"},
+		{body("setp.lt.b32 %p, %r0, %r1;"), "a comparison that the type has"},
+		{body("ld.global.u32 %r0, %rd;"), "an address in brackets"},
+		{body("ld.global.u32 %r0, [%r1];"), "an address in a register of 64 bits"},
+		{body("ld.global.u32 %r0, [w];"), "an address in a register of 64 bits"},
+		{body("ld.shared.u32 %r0, [w+4];"), "an access within the 4 bytes of w"},
+		{body("ld.global.v4.u64 {%rd, %rd, %rd, %rd}, [%rd];"), "a vector of 32 bytes, want at most 16"},
+		{body("ld.global.v2.u32 %r0, [%rd];"), "a vector of 2"},
+		{body("ld.global.u64 %r0, [%rd];"), "want a register of type .u64"},
+		{body("ld.relaxed.global.u32 %r0, [%rd];"), ".cta, .gpu, .sys"},
+		{body("st.param.u32 [out], %r0;"), "st with .param"},
+		{body("st.global.nc.u32 [%rd], %r0;"), "st with .nc"},
+		{body("atom.global.add.b32 %r0, [%rd], 1;"), "want one of the types .u32"},
+		{body("red.global.exch.b32 [%rd], 1;"), "red with .exch"},
+		{body("bra nowhere;"), "a label of the kernel"},
+		{body("L: L: bra L;"), "a label that line 7 has not taken"},
+		{body("@%r0 bra L;"), "a predicate register"},
+		{body("bar.arrive 0;"), "bar with .arrive, want .sync"},
+		{body("shfl.up.b32 %r0, %r1, 1, 0;"), "want .sync"},
+		{body("mov.b32 {%h, %h, %h}, %r0;"), "a vector of 3"},
+		{body(".reg .u32 %tid;"), "a name that is not taken"},
+		{body(".reg .u8 b;"), "the type of a register"},
+		{body(".reg .b32 %q<70000>;"), "a number of registers from 1 to 65536"},
+		{body(".reg .b32 %q<65536>;"), "at most 65536 registers"},
+		{body("add.u32 %r0 %r1, %r2;"), `want ","`},
+		{body("add.u32 %r0, %r1, ;"), "want an operand"},
+		{body("ld.global.u32 %r0, [%rd*4];"), "the character '*'"},
+		{body("ld.global.u32 %r0, [%rd+%r1];"), "an offset of 32 bits"},
+	} {
+		_, err := ptx.Parse(c.text)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("text %d: got the error %v, want one with %q", i, err, c.want)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(loopText)
+	f.Add(rowsText([]row{{op: "add.u32", types: "u32 u32 u32"}, {op: "setp.lt.f32", types: "p f32 f32"}}))
+	for _, s := range texts {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		m, err := ptx.Parse(s)
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "ptx.Parse: line ") {
+				t.Errorf("got the error %q, want one with a line", err)
+			}
+			return
+		}
+		for _, name := range m.Kernels() {
+			k, err := m.Kernel(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h := newHeap(64)
+			l := launch(h, 2, 2, 1)
+			for _, p := range k.Params() {
+				l.Args = append(l.Args, make([]byte, p.Size))
+			}
+			l.Steps = 10_000
+			k.Run(l) // may fail, and must not panic
+		}
+	})
+}
+
+// assembler finds ptxas: a file that $TENURE_PTXAS names, or one in PATH.
+func assembler(t *testing.T) string {
+	t.Helper()
+	if name := os.Getenv("TENURE_PTXAS"); name != "" {
+		return name
+	}
+	name, err := exec.LookPath("ptxas")
+	if err != nil {
+		t.Skip("no ptxas in PATH; $TENURE_PTXAS can name one: pip install nvidia-cuda-nvcc-cu12 has it")
+	}
+	return name
+}
+
+// TestPtxas assembles the texts of the tests, so that the subset is a part of
+// the language. It runs after the tests that add them.
+func TestPtxas(t *testing.T) {
+	name := assembler(t)
+	dir := t.TempDir()
+	texts["loop"] = loopText
+	for title, s := range texts {
+		file := filepath.Join(dir, strings.NewReplacer(" ", "_", ":", "_", "/", "_").Replace(title)+".ptx")
+		if err := os.WriteFile(file, []byte(s), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		arch := "sm_80"
+		if out, err := exec.Command(name, "-arch="+arch, "-O0", "-o", os.DevNull, file).CombinedOutput(); err != nil {
+			t.Errorf("%s for %s: %v\n%s", title, arch, err, out)
+		}
+	}
+}
