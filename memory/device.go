@@ -144,7 +144,12 @@ type onDevice struct {
 	p Purpose
 }
 
-func (s onDevice) Alloc(bytes int) (*Buffer, error) { return s.d.engine.Alloc(bytes, s.p) }
+func (s onDevice) Alloc(bytes int) (*Buffer, error) {
+	if s.d.engine == nil {
+		return nil, fmt.Errorf("memory: allocate %d bytes: got a device without an engine, want one of NewDevice", bytes)
+	}
+	return s.d.engine.Alloc(bytes, s.p)
+}
 
 // Own makes a buffer of bytes of the device that its engine allocated. The
 // buffer counts under p and against the device's limit, and may be written

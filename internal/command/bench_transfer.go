@@ -63,12 +63,12 @@ counts it once. For comparison, the processor's own copy is measured too.`,
 
 // transferReport is the medians of copies.
 type transferReport struct {
-	Device  string         `json:"device"`
-	Model   string         `json:"model"`
-	Bytes   int            `json:"bytes"`
-	Runs    int            `json:"runs"`
-	Copies  []transferCopy `json:"copies"`
-	Room    Room           `json:"room"`
+	Device string         `json:"device"`
+	Model  string         `json:"model"`
+	Bytes  int            `json:"bytes"`
+	Runs   int            `json:"runs"`
+	Copies []transferCopy `json:"copies"`
+	Room   Room           `json:"room"`
 }
 
 // transferCopy is one direction.
@@ -149,7 +149,9 @@ func transfer(ctx context.Context, d *memory.Device, name string, bytes, runs in
 		{host, host, func() error { copy(there, here); return nil }},
 		{host, name, func() error { return errors.Join(e.Upload(ctx, b, 0, here), wait()) }},
 		{name, host, func() error { return e.Download(ctx, there, b, 0) }},
-		{name, name, func() error { return errors.Join(e.Copy(ctx, a, 0, b, 0, bytes), e.Copy(ctx, b, 0, a, 0, bytes), wait()) }},
+		{name, name, func() error {
+			return errors.Join(e.Copy(ctx, a, 0, b, 0, bytes), e.Copy(ctx, b, 0, a, 0, bytes), wait())
+		}},
 	} {
 		took := make([]float64, 0, runs)
 		for i := range runs + 1 {
