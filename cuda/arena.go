@@ -14,18 +14,19 @@ import (
 
 // Sizes of an Arena. A block of up to smallBytes is a slot of a chunk of
 // chunkBytes, in classes of which there are four between one power of two and
-// the next; every class is a multiple of alignment. A larger block is a chunk of
-// its own, in whole pages of the device.
+// the next; every class is a multiple of alignment. A larger block is a chunk
+// of its own, in whole pages of the device.
 const (
 	alignment  = 256
 	smallBytes = 1 << 20
 	chunkBytes = 8 << 20
 )
 
-// Arena is the memory of a device for tensors: it obtains chunks from the driver
-// and keeps the bytes of ended tensors for the next of their size. A kept block
-// is handed out again before the device has finished with it: the next work
-// that writes it waits for that. Its methods may be called from any goroutine.
+// Arena is the memory of a device for tensors: it obtains chunks from the
+// driver and keeps the bytes of ended tensors for the next of their size. A
+// kept block is handed out again before the device has finished with it: the
+// next work that writes it waits for that. Its methods may be called from any
+// goroutine.
 type Arena struct {
 	d    *Device
 	page uint64 // granularity of the driver's chunks

@@ -145,7 +145,7 @@ func (d *Device) Close() error {
 		return fmt.Errorf("cuda: close: %w", err)
 	}
 	d.closed.Store(true)
-	errs := []error{d.code.unload(d), d.stage.free(d), d.arena.end(), d.whole.destroy(d), d.main.end()}
+	errs := []error{d.code.unload(d), d.stage.free(d), d.arena.end(), d.whole.destroy(d), d.main.end(false)}
 	errs = append(errs, d.drv.DevicePrimaryCtxRelease(d.handle))
 	d.c.forget(d)
 	for _, err := range errs {

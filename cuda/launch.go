@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/tenure-go/tenure/cuda/internal/driver"
+	"github.com/tenure-go/tenure/cuda/internal/kernels"
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/shape"
@@ -106,8 +107,8 @@ func Out(x *tensor.Tensor) Arg {
 	return Arg{x: x.Donate(), write: true}
 }
 
-// Value passes a number: a Go integer or float of fixed size, as the parameter's
-// type of the same size.
+// Value passes a number: a Go integer or float of fixed size, as the
+// parameter's type of the same size.
 func Value(v any) Arg {
 	data, err := binary.Append(nil, binary.LittleEndian, v)
 	if err != nil || len(data) == 0 {
@@ -196,65 +197,59 @@ func (f streamSource) Alloc(bytes int) (*memory.Buffer, error) {
 // Zeros returns a tensor of zeros on the stream's device.
 func (s *Stream) Zeros(dt dtype.DType, sh *shape.Shape) (*tensor.Tensor, error) {
 	t, err := s.Make(dt, sh)
+	if err != nil || t.NumBytes() == 0 {
+		return t, err
+	}
+	buf, at, err := t.Hold()
 	if err != nil {
 		return nil, err
 	}
-	if err := s.clear(t); err != nil {
+	defer buf.Release()
+	b := blockOf(buf.Remote())
+	if err := s.submit("zeros", []use{{b, true}}, func() error {
+		return s.d.drv.MemsetD8Async(s.d.ctx, b.pointer()+driver.Pointer(at), 0, uint64(t.NumBytes()), s.handle)
+	}); err != nil {
 		_ = t.Release()
 		return nil, err
 	}
 	return t, nil
 }
 
-var opZeros = tensor.NewOperation("zeros").OnDevices()
-
-func (s *Stream) clear(t *tensor.Tensor) error {
-	if t.NumBytes() == 0 {
-		return nil
-	}
-	var o operands
-	if err := o.begin(s, opZeros, t); err != nil {
-		return err
-	}
-	defer o.taken.Rollback()
-	o.uses[0].write = true // nothing else knows the tensor
-	return s.submit("zeros", o.uses, func() error {
-		return s.d.drv.MemsetD8Async(s.d.ctx, driver.Pointer(o.at(0)), 0, uint64(t.NumBytes()), s.handle)
-	})
-}
-
 // modules is the kernels of this package on a device, compiled when they are
 // first used.
 type modules struct {
 	mu        sync.Mutex
-	loaded    map[string]driver.Module // by the text's name
-	functions map[string]driver.Function
+	loaded    map[string]driver.Module // by the name of the text
+	functions map[*kernels.Kernel]driver.Function
 }
 
-// function returns the kernel of that name in a text of this package.
-func (d *Device) function(text, name string, source func() string) (driver.Function, error) {
+// function returns a kernel of this package.
+func (d *Device) function(k *kernels.Kernel) (driver.Function, error) {
 	m := &d.code
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	key := text + "." + name
-	if f := m.functions[key]; f != 0 {
+	if f := m.functions[k]; f != 0 {
 		return f, nil
 	}
 	if m.functions == nil {
-		m.functions, m.loaded = map[string]driver.Function{}, map[string]driver.Module{}
+		m.functions, m.loaded = map[*kernels.Kernel]driver.Function{}, map[string]driver.Module{}
 	}
-	if m.loaded[text] == 0 {
-		h, log, err := d.drv.ModuleLoadData(d.ctx, source())
+	if m.loaded[k.Module] == 0 {
+		text, err := kernels.Source(k.Module)
 		if err != nil {
-			return 0, fmt.Errorf("%w\n%s", d.fail("compile "+text, err), log)
+			return 0, err
 		}
-		m.loaded[text] = h
+		h, log, err := d.drv.ModuleLoadData(d.ctx, text)
+		if err != nil {
+			return 0, fmt.Errorf("compile the kernels of %s: %w\n%s", k.Module, err, log)
+		}
+		m.loaded[k.Module] = h
 	}
-	f, err := d.drv.ModuleGetFunction(d.ctx, m.loaded[text], name)
+	f, err := d.drv.ModuleGetFunction(d.ctx, m.loaded[k.Module], k.Name)
 	if err != nil {
-		return 0, d.fail("kernel "+key, err)
+		return 0, err
 	}
-	m.functions[key] = f
+	m.functions[k] = f
 	return f, nil
 }
 

@@ -88,18 +88,20 @@ func (s *Stream) Close() error {
 	if s == s.d.main {
 		return fmt.Errorf("cuda: close: got the main stream of %s, want one of NewStream: %w", s.d, memory.ErrShared)
 	}
-	return s.end()
+	return s.end(true)
 }
 
-func (s *Stream) end() error {
+// end ends the stream, after its work if wait is set.
+func (s *Stream) end(wait bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return fmt.Errorf("cuda: close stream: %w", memory.ErrReleased)
 	}
-	err := s.d.drv.StreamSynchronize(s.d.ctx, s.handle)
-	if err != nil && !isLost(err) {
-		return s.d.fail("close stream", err)
+	if wait {
+		if err := s.d.drv.StreamSynchronize(s.d.ctx, s.handle); err != nil && !isLost(err) {
+			return s.d.fail("close stream", err)
+		}
 	}
 	s.closed = true
 	s.completed.Store(math.MaxUint64)

@@ -29,11 +29,12 @@ type Engine interface {
 	// Upload copies from into the buffer from byte at on. It returns when from
 	// may change.
 	Upload(ctx context.Context, to *Buffer, at int, from []byte) error
-	// Download copies bytes of the buffer from byte at on, and returns when they
-	// are in to.
+	// Download copies bytes of the buffer from byte at on, and returns when
+	// they are in to.
 	Download(ctx context.Context, to []byte, from *Buffer, at int) error
 	// Copy copies bytes between two buffers, of which at least one is of the
-	// device and none is the processor's. It returns when the copy is submitted.
+	// device and none is the processor's. It returns when the copy is
+	// submitted.
 	Copy(ctx context.Context, to *Buffer, at int, from *Buffer, fromAt, bytes int) error
 	// Gather copies the elements of a strided array of the device, in row-major
 	// order, into the buffer from byte at on. It returns when the copy is
@@ -146,7 +147,7 @@ type onDevice struct {
 
 func (s onDevice) Alloc(bytes int) (*Buffer, error) {
 	if s.d.engine == nil {
-		return nil, fmt.Errorf("memory: allocate %d bytes: got a device without an engine, want one of NewDevice", bytes)
+		return nil, fmt.Errorf("memory: allocate %d bytes: got the zero Device, want one of NewDevice: %w", bytes, ErrReleased)
 	}
 	return s.d.engine.Alloc(bytes, s.p)
 }

@@ -71,8 +71,8 @@ func value(r *rand.Rand, dt dtype.DType) uint64 {
 }
 
 // converted is what the host makes of an element. Between floats the functions
-// of package dtype say what becomes of a NaN, else the reference of the operator
-// cast decides.
+// of package dtype say what becomes of a NaN, else the reference of the
+// operator cast decides.
 func converted(t *testing.T, to, from dtype.DType, b uint64) uint64 {
 	data := word(b, 8)
 	want := ref.Cast(ref.Decode(from, data, 0), to, true, dtype.RoundNearest)
