@@ -140,7 +140,8 @@ func transfer(ctx context.Context, d *memory.Device, name string, bytes, runs in
 	}
 	e := d.Engine()
 	last := make([]byte, 1)
-	// A download sees all work that was submitted before it, so it waits for it.
+	// A download sees all work that was submitted before it, so it waits for
+	// it.
 	wait := func() error { return e.Download(ctx, last, b, bytes-1) }
 	for _, c := range []struct {
 		from, to string

@@ -18,10 +18,11 @@ import (
 
 // Devices are the devices of one kind that a program knows.
 type Devices interface {
-	// Kind is the word with which the names of the devices begin, such as "cuda".
+	// Kind is the word with which the names of the devices begin, such as
+	// "cuda".
 	Kind() string
-	// List finds the devices, without opening them. The error says, in one line,
-	// why there are none.
+	// List finds the devices, without opening them. The error says, in one
+	// line, why there are none.
 	List() ([]Device, error)
 }
 

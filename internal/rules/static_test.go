@@ -38,9 +38,9 @@ func TestWhoImportsPurego(t *testing.T) {
 // dynamic are the programs that use one of the foreign packages.
 var dynamic = []string{"dlpack", "onnxruntime", "tenure-cuda"}
 
-// TestStaticPrograms builds the commands and examples without cgo, and a program
-// that imports all other promised packages: those that do not use a foreign
-// package name neither an interpreter nor a library.
+// TestStaticPrograms builds the commands and examples without cgo, and a
+// program that imports all other promised packages: those that do not use a
+// foreign package name neither an interpreter nor a library.
 func TestStaticPrograms(t *testing.T) {
 	if testing.Short() || runtime.GOOS != "linux" {
 		t.Skip("builds programs, and looks into ELF executables: not with -short, and on Linux only")

@@ -11,8 +11,8 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// ReadTo is [Read] into the memory of a device; nil is the processor's. The host
-// never has more than a window of the data, except for strings, which are
+// ReadTo is [Read] into the memory of a device; nil is the processor's. The
+// host never has more than a window of the data, except for strings, which are
 // converted on the host first. The caller owns the tensor. It returns when the
 // last bytes are read, which the device may still be copying: later work of the
 // device waits for them.

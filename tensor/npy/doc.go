@@ -20,8 +20,8 @@
 // for Fortran order, compressed entries and streams).
 //
 // [ReadTo] and [ReadFileTo] read into the memory of a device, through a window
-// of a mebibyte. A buffer there is as large as the file says if the file has the
-// bytes; for a stream it grows with what comes, to at most twice of it.
+// of a mebibyte. A buffer there is as large as the file says if the file has
+// the bytes; for a stream it grows with what comes, to at most twice of it.
 //
 // # Writing
 //

@@ -123,11 +123,11 @@ func (f *File) find(name string) (*Info, []byte, error) {
 	return i, data, nil
 }
 
-// TensorTo returns a tensor of the file in the memory of a device, exclusive and
-// the caller's to release; nil is the processor's, as [File.Tensor]. The bytes
-// are copied from the mapped file, aligned or not, and the host has no other
-// copy of them. It returns when the file is read, which the device may still be
-// copying: later work of the device waits for it.
+// TensorTo returns a tensor of the file in the memory of a device, exclusive
+// and the caller's to release; nil is the processor's, as [File.Tensor]. The
+// bytes are copied from the mapped file, aligned or not, and the host has no
+// other copy of them. It returns when the file is read, which the device may
+// still be copying: later work of the device waits for it.
 func (f *File) TensorTo(ctx context.Context, name string, d *memory.Device) (*tensor.Tensor, error) {
 	if ctx == nil {
 		return nil, fmt.Errorf("safetensors: tensor %q: got no context, want one", name)
