@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"sync"
 
 	"github.com/tenure-go/tenure/cuda/internal/driver"
@@ -34,6 +35,9 @@ type Function struct {
 // Compile compiles PTX text for the device. The error has what the compiler
 // says. The caller closes the module.
 func (d *Device) Compile(ptx string) (*Module, error) {
+	if err := d.usable("compile"); err != nil {
+		return nil, err
+	}
 	h, log, err := d.drv.ModuleLoadData(d.ctx, ptx)
 	if err != nil {
 		if log != "" {
@@ -46,6 +50,9 @@ func (d *Device) Compile(ptx string) (*Module, error) {
 
 // Function returns the kernel of that name.
 func (m *Module) Function(name string) (*Function, error) {
+	if m == nil || m.d == nil {
+		return nil, fmt.Errorf("cuda: function %q: got no module, want one of Device.Compile: %w", name, memory.ErrReleased)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
@@ -61,6 +68,9 @@ func (m *Module) Function(name string) (*Function, error) {
 // Close unloads the module. Its functions must not be launched any more; work
 // that was submitted still runs.
 func (m *Module) Close() error {
+	if m == nil || m.d == nil {
+		return fmt.Errorf("cuda: close module: got none: %w", memory.ErrReleased)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
@@ -110,18 +120,35 @@ func Out(x *tensor.Tensor) Arg {
 // Value passes a number: a Go integer or float of fixed size, as the
 // parameter's type of the same size.
 func Value(v any) Arg {
-	data, err := binary.Append(nil, binary.LittleEndian, v)
-	if err != nil || len(data) == 0 {
+	data := numberBytes(v)
+	if data == nil {
 		return Arg{err: fmt.Errorf("got a value of type %T, want a number of fixed size: %w", v, tensor.ErrDType)}
 	}
 	return Arg{value: data}
+}
+
+// numberBytes returns the bytes of a number of fixed size in the order of
+// devices, nil if v is none.
+func numberBytes(v any) []byte {
+	switch reflect.ValueOf(v).Kind() {
+	case reflect.Bool, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64,
+		reflect.Float32, reflect.Float64, reflect.Complex64, reflect.Complex128:
+		data, err := binary.Append(nil, binary.LittleEndian, v)
+		if err == nil {
+			return data
+		}
+	}
+	return nil
 }
 
 // Launch submits a kernel. shared is the bytes of dynamic shared memory. The
 // number and sizes of the arguments must be those of the kernel: the driver
 // does not check them.
 func (s *Stream) Launch(f *Function, grid, block Dim, shared int, args ...Arg) error {
-	if f == nil || f.m.d != s.d {
+	if err := s.none("launch"); err != nil {
+		return err
+	}
+	if f == nil || f.m == nil || f.m.d != s.d {
 		return fmt.Errorf("cuda: launch on %s: got a function of another device or none, want one that was compiled for it: %w", s.d, tensor.ErrDevice)
 	}
 	op := tensor.NewOperation("launch " + f.name).OnDevices()
@@ -178,6 +205,9 @@ func (s *Stream) Launch(f *Function, grid, block Dim, shared int, args ...Arg) e
 // Make returns a tensor on the stream's device whose values are undefined, for
 // work of the stream that writes every element.
 func (s *Stream) Make(dt dtype.DType, sh *shape.Shape) (*tensor.Tensor, error) {
+	if err := s.none("make"); err != nil {
+		return nil, err
+	}
 	return tensor.Make(s.Source(memory.Activations), dt, sh)
 }
 
@@ -191,6 +221,9 @@ type streamSource struct {
 }
 
 func (f streamSource) Alloc(bytes int) (*memory.Buffer, error) {
+	if err := f.s.none("allocate"); err != nil {
+		return nil, err
+	}
 	return f.s.d.arena.alloc(bytes, f.p, f.s)
 }
 

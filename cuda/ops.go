@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"runtime"
 
@@ -67,8 +66,8 @@ func (s *Stream) Fill(x tensor.Operand, v any) (*tensor.Tensor, error) {
 		return nil, err
 	}
 	t := o.taken.Tensor(0)
-	pattern, err := binary.Append(nil, binary.LittleEndian, v)
-	if err != nil || len(pattern) != t.DType().Size() || len(pattern) > 8 {
+	pattern := numberBytes(v)
+	if pattern == nil || len(pattern) != t.DType().Size() || len(pattern) > 8 {
 		o.taken.Rollback()
 		return nil, fmt.Errorf("cuda: fill %s%s: got a value of type %T, want a number of %d bytes: %w", t.DType(), t.Shape(), v, t.DType().Size(), tensor.ErrDType)
 	}

@@ -50,6 +50,9 @@ type operands struct {
 
 // begin takes the operands, which must be on the stream's device.
 func (o *operands) begin(s *Stream, op *tensor.Operation, list ...tensor.Operand) error {
+	if err := s.none(op.Name()); err != nil {
+		return err
+	}
 	if err := o.taken.Begin(op, list...); err != nil {
 		return err
 	}
