@@ -180,6 +180,7 @@ func (b *block) lend(write bool) {
 // of other libraries and processes.
 type limbo struct {
 	streams atomic.Int32 // open streams of the device
+	polling sync.Mutex   // held while blocks are out of the list to be looked at
 
 	mu       sync.Mutex
 	waiting  []leaving
@@ -228,8 +229,14 @@ func (l *limbo) watch(wait time.Duration) {
 	}
 }
 
-// poll lets blocks go whose work is complete, and returns their number.
+// poll lets blocks go whose work is complete, and returns their number. It does
+// nothing while another call does, which may be the one that this call is in:
+// the end of a block can run code of other libraries.
 func (l *limbo) poll() int {
+	if !l.polling.TryLock() {
+		return 0
+	}
+	defer l.polling.Unlock()
 	l.mu.Lock()
 	waiting := l.waiting
 	l.waiting = nil
@@ -250,6 +257,8 @@ func (l *limbo) poll() int {
 
 // drain lets all blocks go: the device has no work.
 func (l *limbo) drain() {
+	l.polling.Lock()
+	defer l.polling.Unlock()
 	l.mu.Lock()
 	waiting := l.waiting
 	l.waiting = nil

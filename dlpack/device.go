@@ -148,15 +148,27 @@ func noneOpen(place Device) error {
 	return fmt.Errorf("got a tensor on %s %d, want one in host memory or on a device that is open (%s): %w", place.Type, place.ID, known, tensor.ErrUnsupported)
 }
 
-// CurrentStream returns the stream that a consumer of ours names to the
-// producer of a tensor on that device, so that an import with [ReadyOnCurrent]
-// sees its bytes.
-func CurrentStream(place Device) (Stream, error) {
+// StreamFor returns the stream that a consumer of ours names to the producer of
+// a tensor on that device: that of [ReadyOn] if it is among the options of the
+// import, and otherwise the one that [ReadyOnCurrent] stands for.
+func StreamFor(place Device, opts ...ImportOption) (Stream, error) {
+	in := importing{}
+	in.apply(opts)
 	d := Open(place)
+	if in.device != nil {
+		d = in.device
+	}
 	if d == nil {
 		return 0, fmt.Errorf("dlpack stream: %w", noneOpen(place))
 	}
-	return d.Engine().(Exchanger).Current(), nil
+	x, err := exchanger(d)
+	if err != nil {
+		return 0, fmt.Errorf("dlpack stream: %w", err)
+	}
+	if in.ready != unspecified {
+		return in.ready, nil
+	}
+	return x.Current(), nil
 }
 
 // receive makes a buffer of bytes that a producer says are on a device.

@@ -42,7 +42,8 @@ func OnDevice(d *memory.Device) ImportOption { return func(i *importing) { i.dev
 // that was submitted before the import.
 func ReadyOn(s Stream) ImportOption { return func(i *importing) { i.ready, i.current = s, false } }
 
-// ReadyOnCurrent is [ReadyOn] for the stream that [CurrentStream] returned.
+// ReadyOnCurrent is [ReadyOn] for the stream on which the device's own
+// work runs that names no other.
 func ReadyOnCurrent() ImportOption { return func(i *importing) { i.current = true } }
 
 // Import takes ownership of the struct. It returns a tensor over the same
@@ -94,11 +95,7 @@ func ImportLegacy(m *DLManagedTensor, call Caller, opts ...ImportOption) (*tenso
 
 func newImporting(op string, deleter uintptr, call Caller, opts []ImportOption) (importing, error) {
 	in := importing{call: call}
-	for _, o := range opts {
-		if o != nil {
-			o(&in)
-		}
-	}
+	in.apply(opts)
 	if deleter < firstPage {
 		return in, fmt.Errorf("%s: got a NULL deleter, want one, because nobody could say when the bytes end: %w", op, tensor.ErrCorrupt)
 	}
@@ -110,6 +107,14 @@ func newImporting(op string, deleter uintptr, call Caller, opts []ImportOption) 
 		return in, fmt.Errorf("%s: got a deleter in C and no way to call it, want a Caller: %w", op, tensor.ErrUnsupported)
 	}
 	return in, nil
+}
+
+func (in *importing) apply(opts []ImportOption) {
+	for _, o := range opts {
+		if o != nil {
+			o(in)
+		}
+	}
 }
 
 // deleting returns a function that calls the deleter of the struct. It keeps
