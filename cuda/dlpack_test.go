@@ -21,11 +21,12 @@ import (
 // exchange is a device that two libraries use: this package with two streams,
 // and a foreign one.
 type exchange struct {
-	t    testing.TB
-	m    *fake.Machine
-	d    *cuda.Device
-	a, b *cuda.Stream
-	f    *foreign
+	t     testing.TB
+	m     *fake.Machine
+	d     *cuda.Device
+	a, b  *cuda.Stream
+	f     *foreign
+	other *foreign // if a test needs one more
 }
 
 const exchanged = 64 // numbers of a tensor
@@ -46,6 +47,9 @@ func withForeign(t testing.TB, cfg fake.Config, skip int64, f func(*exchange) st
 	must(0, x.b.Close())(t)
 	must(0, x.d.Close())(t)
 	x.f.end()
+	if x.other != nil {
+		x.other.end()
+	}
 	for _, r := range m.Reports() {
 		if fault == "" {
 			fault = r.String()
@@ -243,11 +247,14 @@ func TestLaterWorkCounts(t *testing.T) {
 	memorytest.Check(t)
 	fault, _ := withForeign(t, fake.Config{Mode: fake.Lazy, Queries: 2}, 0, func(x *exchange) string {
 		var got [2][]uint32
+		var others [2]*foreign // which read on streams of their own
 		for i, v := range []uint32{3, 4} {
 			on := dlpack.Stream(x.a.Handle())
 			y := must(dlpack.Import(x.f.lend(v, exchanged, on), x.f.call, dlpack.ReadyOn(on)))(t)
-			m := must(dlpack.ExportOn(y, dlpack.Stream(x.f.stream)))(t)
-			got[i] = x.f.read(at(m), exchanged, x.f.stream)
+			others[i] = newForeign(t, x.m, x.f.d, 0)
+			defer others[i].end()
+			m := must(dlpack.ExportOn(y, dlpack.Stream(others[i].stream)))(t)
+			got[i] = others[i].read(at(m), exchanged, others[i].stream)
 			y.Release()
 			m.Delete(nil) // asks, in the second round while the first question is open
 			memory.Reclaim()
@@ -256,7 +263,8 @@ func TestLaterWorkCounts(t *testing.T) {
 			time.Sleep(time.Millisecond)
 			x.d.Arena().Trim()
 		}
-		x.f.sync()
+		others[0].sync()
+		others[1].sync()
 		return wantNumbers(got[0], 3) + wantNumbers(got[1], 4)
 	})
 	if fault != "" {
