@@ -112,8 +112,8 @@ func (b *block) isUnused(ready stamp) bool {
 // Receive implements [dlpack.Exchanger].
 func (e engine) Receive(l dlpack.Loan) (*memory.Buffer, error) {
 	d := e.d
-	if d.closed.Load() {
-		return nil, fmt.Errorf("cuda: import: %s is closed: %w", d, memory.ErrReleased)
+	if err := d.usable("import"); err != nil {
+		return nil, err
 	}
 	if l.Bytes > 0 {
 		for _, at := range []uintptr{l.Address, l.Address + uintptr(l.Bytes) - 1} {

@@ -101,7 +101,7 @@ var exchanges = map[string]func(*exchange) string{
 		got := x.f.read(at(m), exchanged, x.f.stream)
 		m.Delete(nil)
 		must(0, x.a.Wait(x.b))(x.t)
-		y = must(x.a.Clear(y.Donate()))(x.t) // in the same bytes
+		y = must(x.a.Fill(y.Donate(), uint32(0)))(x.t) // in the same bytes
 		x.f.sync()
 		y.Release()
 		return wantNumbers(got, 7)
@@ -390,7 +390,7 @@ func TestHostMemory(t *testing.T) {
 		h.Release()
 
 		x := must(d.Managed(dtype.F32, sh))(t)
-		x = must(d.Main().Clear(x.Donate()))(t)
+		x = must(d.Main().Fill(x.Donate(), float32(0)))(t)
 		m = must(dlpack.Export(x))(t)
 		if m.Tensor.Device.Type != dlpack.CUDAManaged || x.Device() != d.Memory() {
 			t.Errorf("managed: got %+v on %s", m.Tensor, x.Device())

@@ -19,12 +19,12 @@
 //
 // A tensor on a device has handles, holders, flags and uses like one of the
 // host: borrow, reuse and donate mean the same, and package memory counts its
-// bytes under the device and the purpose. A device asks one question more before
-// it writes: has the work that reads these bytes finished? Every allocation has
-// stamps, the place in its stream of the last work that wrote it, and of the
-// last work on each stream that read it. Work on a stream waits, on the device
-// and never on the host, for the stamps of other streams. An event is recorded
-// only where work crosses streams.
+// bytes under the device and the purpose. A device asks one question more
+// before it writes: has the work that reads these bytes finished? Every
+// allocation has stamps, the place in its stream of the last work that wrote
+// it, and of the last work on each stream that read it. Work on a stream waits,
+// on the device and never on the host, for the stamps of other streams. An
+// event is recorded only where work crosses streams.
 //
 // A tensor may be released as soon as the work that uses it was submitted. Its
 // bytes are reused by the same stream at once; another stream that gets them

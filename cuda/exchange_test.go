@@ -120,7 +120,7 @@ func (p *exchanging) step() string {
 		p.values = append(p.values, shared{must(s.Copy(v.x))(p.t), v.want})
 	case 2:
 		p.note("stream %#x clears %d", s.Handle(), i)
-		*v = shared{must(s.Clear(v.x.Reuse()))(p.t), 0}
+		*v = shared{must(s.Fill(v.x.Reuse(), uint32(0)))(p.t), 0}
 	case 3, 4:
 		p.lendToRead(f, i)
 	case 5:

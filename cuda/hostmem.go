@@ -27,12 +27,12 @@ type pins struct {
 // a device can address it.
 func (d *Device) Pinned(dt dtype.DType, sh *shape.Shape) (*tensor.Tensor, error) {
 	const op = "pinned"
+	if err := d.usable(op); err != nil {
+		return nil, err
+	}
 	bytes, err := shape.Bytes(dt, sh)
 	if err != nil {
 		return nil, fmt.Errorf("cuda: %s: %w", op, err)
-	}
-	if d.closed.Load() {
-		return nil, fmt.Errorf("cuda: %s: %s is closed: %w", op, d, memory.ErrReleased)
 	}
 	class := d.arena.classOf(bytes)
 	at, err := d.pins.take(d, class)
@@ -102,8 +102,8 @@ type managedSource struct{ d *Device }
 
 func (m managedSource) Alloc(bytes int) (*memory.Buffer, error) {
 	d := m.d
-	if d.closed.Load() {
-		return nil, fmt.Errorf("cuda: managed: %s is closed: %w", d, memory.ErrReleased)
+	if err := d.usable("managed"); err != nil {
+		return nil, err
 	}
 	at, err := d.drv.MemAllocManaged(d.ctx, uint64(max(bytes, 1)))
 	if err != nil {

@@ -171,7 +171,9 @@ func runProgram(t testing.TB, seed uint64, skip int64) (fault string, waits int6
 	return fault, d.waits.Load()
 }
 
-func (p *program) note(format string, args ...any) { p.log = append(p.log, fmt.Sprintf(format, args...)) }
+func (p *program) note(format string, args ...any) {
+	p.log = append(p.log, fmt.Sprintf(format, args...))
+}
 
 // pick returns the number of a value on a device, -1 if there is none.
 func (p *program) pick(device int) int {
@@ -209,10 +211,10 @@ func (p *program) step(t testing.TB) string {
 		p.add(must(s.Copy(v.x))(t), slices.Clone(v.want), at)
 	case 1:
 		p.note("s%d: clear %d, donated", k, i)
-		p.values[i] = value{must(s.Clear(v.x.Donate()))(t), make([]uint32, p.n), at}
+		p.values[i] = value{must(s.Fill(v.x.Donate(), uint32(0)))(t), make([]uint32, p.n), at}
 	case 2:
 		p.note("s%d: clear a copy of %d", k, i)
-		p.add(must(s.Clear(v.x))(t), make([]uint32, p.n), at)
+		p.add(must(s.Fill(v.x, uint32(0)))(t), make([]uint32, p.n), at)
 	case 3, 4:
 		j := p.pick(at)
 		p.note("s%d: %d + %d", k, i, j)

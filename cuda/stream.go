@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -44,8 +45,8 @@ func (d *Device) streams() int { return int(d.limbo.streams.Load()) }
 // NewStream returns a new stream, which does not wait for the default stream of
 // other libraries. The caller closes it.
 func (d *Device) NewStream() (*Stream, error) {
-	if d.closed.Load() {
-		return nil, fmt.Errorf("cuda: new stream: %s is closed: %w", d, memory.ErrReleased)
+	if err := d.usable("new stream"); err != nil {
+		return nil, err
 	}
 	h, err := d.drv.StreamCreate(d.ctx, driver.StreamNonBlocking, 0)
 	if err != nil {
@@ -59,6 +60,9 @@ func (d *Device) NewStream() (*Stream, error) {
 // stream and 2 for the default stream of the calling thread. That library keeps
 // it open until the caller has closed the result.
 func (d *Device) Foreign(handle uintptr) (*Stream, error) {
+	if err := d.usable("foreign stream"); err != nil {
+		return nil, err
+	}
 	if handle == 0 {
 		handle = uintptr(driver.LegacyStream)
 	}
@@ -82,28 +86,51 @@ func (d *Device) stream(h driver.Stream, ours bool) (*Stream, error) {
 }
 
 // Device returns the device of the stream.
-func (s *Stream) Device() *Device { return s.d }
+func (s *Stream) Device() *Device {
+	if s == nil {
+		return nil
+	}
+	return s.d
+}
 
 // Handle returns the CUstream, for other libraries.
-func (s *Stream) Handle() uintptr { return uintptr(s.handle) }
+func (s *Stream) Handle() uintptr {
+	if s == nil {
+		return 0
+	}
+	return uintptr(s.handle)
+}
+
+// none returns an error for a stream that is nil or zero.
+func (s *Stream) none(op string) error {
+	if s == nil || s.d == nil {
+		return fmt.Errorf("cuda: %s: got no stream, want one of Device.NewStream: %w", op, memory.ErrReleased)
+	}
+	return nil
+}
 
 // Close waits for the work of the stream and ends it.
 func (s *Stream) Close() error {
+	if err := s.none("close"); err != nil {
+		return err
+	}
 	if s == s.d.main {
 		return fmt.Errorf("cuda: close: got the main stream of %s, want one of NewStream: %w", s.d, memory.ErrShared)
 	}
-	return s.end()
+	return s.end(true)
 }
 
-func (s *Stream) end() error {
+// end ends the stream, after its work if wait is set.
+func (s *Stream) end(wait bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return fmt.Errorf("cuda: close stream: %w", memory.ErrReleased)
 	}
-	err := s.d.drv.StreamSynchronize(s.d.ctx, s.handle)
-	if err != nil && !isLost(err) {
-		return s.d.fail("close stream", err)
+	if wait {
+		if err := s.d.drv.StreamSynchronize(s.d.ctx, s.handle); err != nil && !isLost(err) {
+			return s.d.fail("close stream", err)
+		}
 	}
 	s.closed = true
 	s.completed.Store(math.MaxUint64)
@@ -123,6 +150,9 @@ func (s *Stream) end() error {
 // Wait makes work that is submitted to s from now on wait for all work that was
 // submitted to other before. Work on tensors does this itself.
 func (s *Stream) Wait(other *Stream) error {
+	if err := errors.Join(s.none("wait"), other.none("wait")); err != nil {
+		return err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.usable("wait"); err != nil {
@@ -209,6 +239,12 @@ func raise(c *atomic.Uint64, to uint64) {
 // the error of ctx. It asks the device again and again, first at once and then
 // at intervals that grow to a millisecond, so that ctx can end it.
 func (s *Stream) Sync(ctx context.Context) error {
+	if err := s.none("sync"); err != nil {
+		return err
+	}
+	if ctx == nil {
+		return fmt.Errorf("cuda: sync: got no context, want one")
+	}
 	return (stamp{s, s.submitted.Load()}).sync(ctx, "sync")
 }
 

@@ -76,13 +76,15 @@ func (l *library) bind(handle uintptr) error {
 	var missing []string
 	for f, d := range functions {
 		c.outs[0], c.outs[1] = 0, 0
-		// Flags 0: stream 0 is the legacy default stream. The fifth parameter, of
+		// Flags 0: stream 0 is the legacy default stream. The fifth
+		// parameter, of
 		// version 2, receives why there is no function.
 		r, _, _ := purego.SyscallN(lookup, []uintptr{c.string(d.name), c.out(0), uintptr(d.version), 0, c.out(1)}[:args]...)
 		if Result(r) == stubLibrary {
 			return fmt.Errorf("driver: %s is the toolkit's stub, for linking only; want the library of NVIDIA's driver", l.name)
 		}
-		// Drivers differ in whether a missing function is an error; its address is 0 in all.
+		// Drivers differ in whether a missing function is an error; its
+		// address is 0 in all.
 		if Result(r) == Success {
 			l.at[f] = uintptr(c.outs[0])
 		}

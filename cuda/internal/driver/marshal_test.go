@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/tenure-go/tenure/cuda/internal/driver"
-	"github.com/tenure-go/tenure/internal/invariant"
 )
 
 const kernelText = ".version 6.4\n.visible .entry fill(\n)"
@@ -81,7 +80,8 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// TestLaunchArguments passes the eleven arguments of a launch, of which some are on the stack.
+// TestLaunchArguments passes the eleven arguments of a launch, of which some
+// are on the stack.
 func TestLaunchArguments(t *testing.T) {
 	s := newShim(t, "")
 	d, ctx := s.start()
@@ -179,7 +179,7 @@ func TestAbsent(t *testing.T) {
 
 // TestAllocations wants no heap allocation by the calls of a steady loop.
 func TestAllocations(t *testing.T) {
-	if invariant.Race {
+	if raceDetector {
 		t.Skip("the race detector makes pools forget what they hold")
 	}
 	s := newShim(t, "")

@@ -27,7 +27,8 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// TestOldLookup binds the functions by the first cuGetProcAddress, whose driver lacks newer functions.
+// TestOldLookup binds the functions by the first cuGetProcAddress, whose driver
+// lacks newer functions.
 func TestOldLookup(t *testing.T) {
 	s := newShim(t, "OLD_LOOKUP")
 	s.call("shim_version", 11040)

@@ -136,7 +136,7 @@ func (m *Machine) PointerGetAttributes(p driver.Pointer) (driver.PointerInfo, er
 	}
 	return driver.PointerInfo{
 		Type: driver.TypeDevice, Context: a.ctx.handle,
-		Ordinal: a.ctx.device.ordinal, Managed: a.kind == kindManaged,
+		Ordinal: a.mem.device.ordinal, Managed: a.kind == kindManaged,
 	}, nil
 }
 

@@ -2,6 +2,7 @@ package fake
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"sort"
 
@@ -21,15 +22,16 @@ type physical struct {
 	device   *device // nil for the host's
 	size     uint64
 	data     []byte
-	written  []byte        // a bitmap; nil: every byte counts as written
-	file     *backing      // of memory that other processes may see; nil for other memory
-	counted  bool          // in device.used
-	refs     int           // handles and mappings
-	handle   driver.Memory // while holds is not 0
-	holds    int           // of the handle
-	mapping  []byte        // of osmem
-	accesses []access      // see touch
-	foreign  *foreign      // whose memory it is, of another machine
+	written  []byte          // a bitmap; nil: every byte counts as written
+	file     *backing        // of memory that other processes may see; nil for other memory
+	counted  bool            // in device.used
+	refs     int             // handles and mappings
+	handle   driver.Memory   // while holds is not 0
+	holds    int             // of the handle
+	mapping  []byte          // of osmem
+	unmap    runtime.Cleanup // of mapping, if nobody releases it
+	accesses []access        // see touch
+	foreign  *foreign        // whose memory it is, of another machine
 	site     site
 }
 
@@ -163,6 +165,7 @@ func (m *Machine) release(p *physical) {
 		p.file.close()
 	}
 	if p.mapping != nil {
+		p.unmap.Stop()
 		_ = osmem.Unmap(p.mapping)
 	}
 	p.data, p.written, p.mapping, p.accesses = nil, nil, nil, nil
@@ -251,5 +254,38 @@ func (m *Machine) newPhysical(d *device, size uint64) *physical {
 	if !d.take(size) {
 		return nil
 	}
-	return &physical{device: d, size: size, data: make([]byte, size), written: make([]byte, bitmapSize(size)), counted: true, refs: 1, site: here()}
+	p := &physical{device: d, size: size, counted: true, refs: 1, site: here()}
+	all := size + bitmapSize(size)
+	if size >= mappedBytes {
+		if b, err := osmem.Map(int(all)); err == nil {
+			p.mapping = b
+			p.unmap = runtime.AddCleanup(p, func(b []byte) { _ = osmem.Unmap(b) }, b)
+			p.data, p.written = b[:size:size], b[size:all]
+			return p
+		}
+	}
+	b := make([]byte, all)
+	p.data, p.written = b[:size:size], b[size:]
+	return p
+}
+
+// mappedBytes is the size from which memory is a mapping, of which only the
+// pages count that are used.
+const mappedBytes = 256 << 10
+
+// Forget makes n bytes of device memory count as not written, as those of new
+// memory: a program that hands out memory again can find reads of what was
+// there before.
+func (m *Machine) Forget(p driver.Pointer, n uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for n > 0 {
+		a := m.space.find(p)
+		if a == nil || a.mem.written == nil {
+			return
+		}
+		k := min(n, uint64(a.end()-p))
+		clearBits(a.mem.written, a.offset+uint64(p-a.base), k)
+		p, n = p+driver.Pointer(k), n-k
+	}
 }

@@ -124,6 +124,37 @@ func TestUnwritten(t *testing.T) {
 	})
 }
 
+func TestForget(t *testing.T) {
+	b := start(t, Config{Mode: Eager})
+	p := b.alloc(0, 100)
+	b.put(0, p, make([]byte, 100))
+	b.Forget(p+10, 20)
+	b.get(0, p, 10)
+	b.get(0, p+30, 70)
+	b.quiet()
+	b.get(0, p+29, 1)
+	b.reported(Unwritten)
+}
+
+// TestLargeMemory: memory that is a mapping is like other memory, also once it
+// is exported.
+func TestLargeMemory(t *testing.T) {
+	b := start(t, Config{Mode: Eager, Bytes: 3 * mappedBytes})
+	CheckReports(t, b.Machine)
+	for range 3 {
+		p := b.alloc(0, mappedBytes+7)
+		b.put(0, p+mappedBytes, []byte("abcdefg"))
+		if canShare {
+			_, err := b.IpcGetMemHandle(b.ctx[0], p)
+			b.ok(err)
+		}
+		if got := b.get(0, p+mappedBytes, 7); string(got) != "abcdefg" {
+			t.Errorf("got %q", got)
+		}
+		b.ok(b.MemFree(b.ctx[0], p))
+	}
+}
+
 func TestOverlap(t *testing.T) {
 	b := start(t, Config{Mode: Eager})
 	p := b.alloc(0, 100)

@@ -32,8 +32,8 @@ func conversions() []*Kernel {
 	return all
 }
 
-// loadAs loads an element into %x32 or %x64, as the type class, one of s32, u32,
-// s64, u64, f32 and f64, which has every value of the type.
+// loadAs loads an element into %x32 or %x64, as the type class, one of s32,
+// u32, s64, u64, f32 and f64, which has every value of the type.
 func loadAs(from dtype.DType, at string) (class, text string) {
 	switch from {
 	case dtype.I8, dtype.I16, dtype.I32:
@@ -56,8 +56,8 @@ func loadAs(from dtype.DType, at string) (class, text string) {
 	return "f32", fmt.Sprintf("\tld.global.b16 %%h0, [%s];\n%s", at, halfToSingle)
 }
 
-// halfToSingle widens %h0 into %x32. The instruction does not keep the bits of a
-// NaN, so they are moved apart: quiet, with its sign and payload.
+// halfToSingle widens %h0 into %x32. The instruction does not keep the bits of
+// a NaN, so they are moved apart: quiet, with its sign and payload.
 const halfToSingle = `	cvt.f32.f16 %x32, %h0;
 	cvt.u32.u16 %a0, %h0;
 	and.b32 %a1, %a0, 0x7fff;
@@ -86,8 +86,8 @@ const singleToHalf = `	cvt.rn.f16.f32 %h0, %x32;
 `
 
 // singleToBrain rounds %x32 into the lower half of %x32: with half a unit less
-// one and the last bit that is kept added, the carry rounds to nearest even. sm_70
-// has no instruction for it.
+// one and the last bit that is kept added, the carry rounds to nearest even.
+// sm_70 has no instruction for it.
 const singleToBrain = `	and.b32 %a1, %x32, 0x7fffffff;
 	setp.gt.u32 %nan, %a1, 0x7f800000;
 	shr.u32 %a1, %x32, 16;
@@ -171,9 +171,9 @@ func resized(to dtype.DType, class, x string) string {
 }
 
 // truncated drops the fraction of a float. What is out of range saturates at 32
-// bits, or 64 for a wider type, and keeps its lower bits; below zero an unsigned
-// type saturates as the signed one does. NaN is 0, which the instruction does
-// not give for every pair of types.
+// bits, or 64 for a wider type, and keeps its lower bits; below zero an
+// unsigned type saturates as the signed one does. NaN is 0, which the
+// instruction does not give for every pair of types.
 func truncated(to dtype.DType, class, x string) string {
 	nan := fmt.Sprintf("\tsetp.nan.%s %%nan, %s, %s;\n", class, x, x)
 	switch {
@@ -218,9 +218,9 @@ func floatFromFloat(to dtype.DType, class string) string {
 	return singleToBrain + "\tst.global.b16 [%at_dst], %x32;\n"
 }
 
-// floatFromInt rounds once. A half is infinite from 65520 on, so that an integer
-// that is limited to 65536, which f32 has exactly, gives the same. For bf16 the
-// magnitude is rounded to odd in f32 first.
+// floatFromInt rounds once. A half is infinite from 65520 on, so that an
+// integer that is limited to 65536, which f32 has exactly, gives the same. For
+// bf16 the magnitude is rounded to odd in f32 first.
 func floatFromInt(to dtype.DType, class, x string) string {
 	signed := class[0] == 's'
 	switch to {

@@ -70,49 +70,46 @@ func value(r *rand.Rand, dt dtype.DType) uint64 {
 	return v & (math.MaxUint64 >> (64 - dt.Bits()))
 }
 
-// converted is what the host makes of an element. Between floats the functions
-// of package dtype say what becomes of a NaN, else the reference of the operator
-// cast decides.
+// converted is what the host makes of an element: the reference of the operator
+// cast decides, and between floats the functions of package dtype say what
+// becomes of a NaN.
 func converted(t *testing.T, to, from dtype.DType, b uint64) uint64 {
-	data := word(b, 8)
-	want := ref.Cast(ref.Decode(from, data, 0), to, true, dtype.RoundNearest)
+	want := ref.Cast(ref.Decode(from, word(b, 8), 0), to, true, dtype.RoundNearest)
 	if !to.IsFloat() || !from.IsFloat() {
 		return want
 	}
-	var got uint64
-	if from == dtype.F64 {
-		x := math.Float64frombits(b)
-		switch odd := dtype.RoundToOdd(x); to {
-		case dtype.F32:
-			got = uint64(math.Float32bits(float32(x)))
-		case dtype.F16:
-			got = uint64(dtype.Float16FromFloat32(odd))
-		default:
-			got = uint64(dtype.BFloat16FromFloat32(odd))
-		}
-	} else {
-		x := math.Float32frombits(uint32(b))
-		switch from {
-		case dtype.F16:
-			x = dtype.Float16(b).Float32()
-		case dtype.BF16:
-			x = dtype.BFloat16(b).Float32()
-		}
-		switch to {
-		case dtype.F32:
-			got = uint64(math.Float32bits(x))
-		case dtype.F64:
-			got = math.Float64bits(float64(x))
-		case dtype.F16:
-			got = uint64(dtype.Float16FromFloat32(x))
-		default:
-			got = uint64(dtype.BFloat16FromFloat32(x))
-		}
-	}
+	got := rounded(to, from, b)
 	if !ref.SameBits(to, word(got, 8), 0, want) {
 		t.Fatalf("%s %#x to %s: dtype has %#x, the reference %#x", from, b, to, got, want)
 	}
 	return got
+}
+
+// rounded converts between floats.
+func rounded(to, from dtype.DType, b uint64) uint64 {
+	x := math.Float64frombits(b)
+	var narrow float32
+	switch from {
+	case dtype.F64:
+		if narrow = dtype.RoundToOdd(x); to == dtype.F32 {
+			narrow = float32(x)
+		}
+	case dtype.F32:
+		narrow = math.Float32frombits(uint32(b))
+	case dtype.F16:
+		narrow = dtype.Float16(b).Float32()
+	default:
+		narrow = dtype.BFloat16(b).Float32()
+	}
+	switch to {
+	case dtype.F64:
+		return math.Float64bits(float64(narrow))
+	case dtype.F32:
+		return uint64(math.Float32bits(narrow))
+	case dtype.F16:
+		return uint64(dtype.Float16FromFloat32(narrow))
+	}
+	return uint64(dtype.BFloat16FromFloat32(narrow))
 }
 
 // TestConvert compares every conversion with the host, bit by bit, over layouts
@@ -177,11 +174,11 @@ func TestHalves(t *testing.T) {
 			run(t, h, l, 0)
 		}
 		for i := range n {
-			wide := converted(t, dtype.F32, dt, uint64(i))
+			wide := rounded(dtype.F32, dt, uint64(i))
 			if got := bits(h.data, 2*n+4*i, 4); got != wide {
 				t.Fatalf("%s %#x to f32: got %#x, want %#x", dt, i, got, wide)
 			}
-			if got, want := bits(h.data, 6*n+2*i, 2), converted(t, dt, dtype.F32, wide); got != want {
+			if got, want := bits(h.data, 6*n+2*i, 2), rounded(dt, dtype.F32, wide); got != want {
 				t.Fatalf("f32 %#x to %s: got %#x, want %#x", wide, dt, got, want)
 			}
 		}

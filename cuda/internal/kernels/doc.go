@@ -1,6 +1,7 @@
-// Package kernels has the texts of the kernels that package cuda launches: fill,
-// copy between layouts, convert between element types, add, and sum. They are
-// PTX for sm_70 and later, which the driver compiles when a module is loaded.
+// Package kernels has the texts of the kernels that package cuda launches:
+// fill, copy between layouts, convert between element types, add, and sum. They
+// are PTX for sm_70 and later, which the driver compiles when a module is
+// loaded.
 //
 // [Fill], [Copy], [Convert], [Add] and [Sum] make launches: which kernel, how
 // many blocks, and the bytes of the arguments. They merge dimensions and choose
@@ -11,12 +12,12 @@
 // # Texts
 //
 // The texts are put together when they are asked for. There are 156 conversions
-// and several kernels that differ in the size of an element alone; as files they
-// would be ten thousand lines that say the same. What a thread does is written
-// out in PTX by hand; the code around it, which finds the addresses of element i
-// in each operand, is one text for all of them. Kernels are in modules by family,
-// conversions by their source type, so that a program compiles those that it
-// uses.
+// and several kernels that differ in the size of an element alone; as files
+// they would be ten thousand lines that say the same. What a thread does is
+// written out in PTX by hand; the code around it, which finds the addresses of
+// element i in each operand, is one text for all of them. Kernels are in
+// modules by family, conversions by their source type, so that a program
+// compiles those that it uses.
 //
 // # Results
 //

@@ -147,9 +147,9 @@ func sizes(r *rand.Rand) []int64 {
 	return size
 }
 
-// layout draws strides of an operand: contiguous, with gaps, in any order of the
-// axes, reversed; with repeats where elements may be read twice. It begins at
-// from and returns the end of its bytes.
+// layout draws strides of an operand: contiguous, with gaps, in any order of
+// the axes, reversed; with repeats where elements may be read twice. It begins
+// at from and returns the end of its bytes.
 func layout(r *rand.Rand, size []int64, element, from int, repeats bool) (place, int) {
 	order := make([]int, len(size))
 	for d := range order {

@@ -14,8 +14,8 @@ type Launch struct {
 	Args   [][]byte
 }
 
-// Operand is the place of a tensor's elements: the address of the first, and the
-// strides in bytes, which may be 0 or negative.
+// Operand is the place of a tensor's elements: the address of the first, and
+// the strides in bytes, which may be 0 or negative.
 type Operand struct {
 	Address uint64
 	Strides []int64
@@ -178,8 +178,8 @@ func Copy(dst, src Operand, size []int64, element int) (*Launch, error) {
 	return stridedLaunch(k, n, dims, strides, operands), nil
 }
 
-// Convert converts elements as the operator cast does. dst may be src where both
-// types have one size.
+// Convert converts elements as the operator cast does. dst may be src where
+// both types have one size.
 func Convert(dst Operand, to dtype.DType, src Operand, from dtype.DType, size []int64) (*Launch, error) {
 	const op = "kernels.Convert"
 	k := named(convertName(to, from))

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// registers are those that every kernel declares; the driver drops the ones that
-// it does not use. They have bit types, which fit every instruction of their
-// size.
+// registers are those that every kernel declares; the driver drops the ones
+// that it does not use. They have bit types, which fit every instruction of
+// their size.
 const registers = `	.reg .pred %p<4>, %done, %more, %large, %nan;
 	.reg .b16 %h<2>;
 	.reg .b32 %x32, %y32, %a<8>, %thread, %rank, %q32, %r32, %s32;

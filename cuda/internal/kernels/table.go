@@ -9,8 +9,8 @@ import (
 	"github.com/tenure-go/tenure/dtype"
 )
 
-// Threads is the number of threads of a block of every kernel. The order of sums
-// depends on it.
+// Threads is the number of threads of a block of every kernel. The order of
+// sums depends on it.
 const Threads = 256
 
 // maxBlocks bounds the grid; threads go on with elements that are as many
@@ -57,8 +57,8 @@ type Param struct {
 	Writes bool
 }
 
-// Blocks returns the blocks of a grid for n elements or rows. 0 means that there
-// is nothing to launch.
+// Blocks returns the blocks of a grid for n elements or rows. 0 means that
+// there is nothing to launch.
 func (k *Kernel) Blocks(n uint64) uint32 {
 	if k.Family == FamilySum { // a block for each row
 		return uint32(min(n, maxBlocks))

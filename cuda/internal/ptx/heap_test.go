@@ -113,11 +113,6 @@ func run(t *testing.T, text string, n int, blocks, threads uint32, seed uint64, 
 func (h *heap) u32(i int) uint32 { return binary.LittleEndian.Uint32(h.data[4*i:]) }
 func (h *heap) u64(i int) uint64 { return binary.LittleEndian.Uint64(h.data[8*i:]) }
 
-func (h *heap) setU32(i int, v uint32) {
-	binary.LittleEndian.PutUint32(h.data[4*i:], v)
-	h.MarkWritten(h.base+uint64(4*i), 4)
-}
-
 // wantFault checks that an error is a fault with a reason that contains want.
 func wantFault(t *testing.T, err error, line int, want string) {
 	t.Helper()

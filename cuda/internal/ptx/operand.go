@@ -93,27 +93,23 @@ func (b *builder) address(o *operand) {
 	if o.text = t.text; t.kind != word && t.kind != number {
 		b.fail(t.line, t, "a register, a variable or a number")
 	}
-	for b.peek().kind == punct && !b.is("]") {
-		minus := b.is("-")
-		if !minus {
-			b.want("+")
-			minus = b.is("-")
-		}
-		t := b.next()
-		n, err := strconv.ParseInt(t.text, 0, 32)
-		if t.kind != number || err != nil {
-			b.fail(t.line, t, "an offset of 32 bits")
-		}
-		if minus {
-			n = -n
-		}
-		o.offset = n
-		b.want("]")
+	if b.is("]") {
 		return
 	}
-	if b.err == nil && b.tokens[b.at-1].text != "]" {
-		b.fail(t.line, b.peek(), "]")
+	minus := b.is("-")
+	if !minus {
+		b.want("+")
+		minus = b.is("-")
 	}
+	t = b.next()
+	n, err := strconv.ParseInt(t.text, 0, 32)
+	if t.kind != number || err != nil {
+		b.fail(t.line, t, "an offset of 32 bits")
+	}
+	if o.offset = n; minus {
+		o.offset = -n
+	}
+	b.want("]")
 }
 
 // decoder decodes one instruction.

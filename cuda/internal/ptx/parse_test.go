@@ -1,9 +1,13 @@
 package ptx_test
 
 import (
+	"errors"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -88,34 +92,99 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// statements are seeds of the search, a kernel for each.
+var statements = []string{"add.sat.s32 %s0, %s1, -5;", "fma.rm.ftz.f32 %f0, %f1, 0f3F800000, %f2;", "setp.ltu.and.f32 %p0|%p1, %f0, %f1, !%p2;",
+	"cvt.rzi.sat.u32.f32 %r0, %f0;", "ld.global.v2.u32 {%r0, _}, [%out+8];", "@!%p0 st.volatile.global.u8 [%out], 255;", "atom.global.cas.b32 %r0, [%out], 1, 2;",
+	"shfl.sync.bfly.b32 %r0|%p0, %r1, 1, 0x1f, -1;", "bar.sync 0;", "{ .reg .b64 a<3>; mov.b64 a0, {%r0, %r1}; }", ".shared .align 8 .b8 w[8]; ld.shared.u32 %r0, [w+4];",
+	"L: add.u32 %r0, %r0, %tid; @%p0 bra.uni L;", "mov.u64 %rd0, out; ld.param.u8 %r0, [%rd0];"}
+
 func FuzzParse(f *testing.F) {
 	f.Add(loopText)
-	f.Add(rowsText([]row{{op: "add.u32", types: "u32 u32 u32"}, {op: "setp.lt.f32", types: "p f32 f32"}}))
-	for _, s := range texts {
-		f.Add(s)
+	for _, s := range statements {
+		f.Add(text("seed: "+s, "", s))
+		delete(texts, "seed: "+s)
 	}
-	f.Fuzz(func(t *testing.T, s string) {
-		m, err := ptx.Parse(s)
-		if err != nil {
-			if !strings.HasPrefix(err.Error(), "ptx.Parse: line ") {
-				t.Errorf("got the error %q, want one with a line", err)
-			}
-			return
+	f.Fuzz(func(t *testing.T, s string) { tryText(t, s) })
+}
+
+// tryText parses a text and runs its kernels if there are any. It may fail,
+// with an error that has a line, and must not panic.
+func tryText(t *testing.T, s string) {
+	m, err := ptx.Parse(s)
+	if err != nil {
+		if !strings.HasPrefix(err.Error(), "ptx.Parse: line ") {
+			t.Errorf("got the error %q, want one with a line", err)
 		}
-		for _, name := range m.Kernels() {
-			k, err := m.Kernel(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			h := newHeap(64)
-			l := launch(h, 2, 2, 1)
-			for _, p := range k.Params() {
+		return
+	}
+	for _, name := range m.Kernels() {
+		k, err := m.Kernel(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := newHeap(64)
+		l := launch(h, 2, 34, 1)
+		for _, p := range k.Params() {
+			if p.Size == 8 {
+				l.Args = append(l.Args, arg(h.base, 8))
+			} else {
 				l.Args = append(l.Args, make([]byte, p.Size))
 			}
-			l.Steps = 10_000
-			k.Run(l) // may fail, and must not panic
 		}
-	})
+		l.Steps = 2_000
+		_, err = k.Run(l)
+		if f := (*ptx.Fault)(nil); err != nil && !errors.As(err, &f) {
+			t.Errorf("got the error %v, want a fault", err)
+		}
+	}
+}
+
+var pieces = regexp.MustCompile(`[%$\w]+|\.\w+|\s+|.`)
+
+// TestMangled changes texts token by token: most of what comes out is close to
+// a module.
+func TestMangled(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	var all []string
+	for _, s := range append(slices.Clone(statements), "ret;", "vote.sync.all.pred %p0, %p1, -1;", "red.shared.add.f32 [%rd0], 0f00000000;", "testp.number.f64 %p0, %d0;") {
+		all = append(all, text("mangled: "+s, "", s))
+		delete(texts, "mangled: "+s)
+	}
+	var words []string
+	for _, s := range all {
+		words = append(words, pieces.FindAllString(s[len(header):], -1)...)
+	}
+	n := 20_000
+	if testing.Short() {
+		n = 2_000
+	}
+	for range n {
+		p := pieces.FindAllString(all[r.IntN(len(all))], -1)
+		for range 1 + r.IntN(3) {
+			from := 12 // mostly behind the header
+			if r.IntN(20) == 0 {
+				from = 0
+			}
+			i := from + r.IntN(len(p)-from)
+			switch r.IntN(3) {
+			case 0:
+				p = slices.Delete(p, i, i+1)
+			case 1:
+				p[i] = words[r.IntN(len(words))]
+			default:
+				p = slices.Insert(p, i, words[r.IntN(len(words))])
+			}
+		}
+		s := strings.Join(p, "")
+		func() {
+			defer func() {
+				if v := recover(); v != nil {
+					t.Fatalf("panic %v for\n%s", v, s)
+				}
+			}()
+			tryText(t, s)
+		}()
+	}
 }
 
 // assembler finds ptxas: a file that $TENURE_PTXAS names, or one in PATH.

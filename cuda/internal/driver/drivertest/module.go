@@ -3,7 +3,6 @@ package drivertest
 import (
 	"bytes"
 	"encoding/binary"
-	"testing"
 
 	"github.com/tenure-go/tenure/cuda/internal/driver"
 )
@@ -73,7 +72,8 @@ func testKernel(r *rig) {
 	p := r.alloc(4 * (n + 24))
 	r.check(r.MemsetD8Async(r.ctx, p, 0xee, 4*(n+24), r.s))
 	r.check(r.LaunchKernel(r.ctx, f, driver.Dim3{X: 16, Y: 1, Z: 1}, driver.Dim3{X: 64, Y: 1, Z: 1}, 0, r.s, fillArgs(p, 0x12345678, n)))
-	// The parameters are copied by the launch, so the next launch may have others.
+	// The parameters are copied by the launch, so the next launch may have
+	// others.
 	r.check(r.LaunchKernel(r.ctx, f, driver.Dim3{X: 1, Y: 1, Z: 1}, driver.Dim3{X: 64, Y: 1, Z: 1}, 0, r.s, fillArgs(p, 0x9abcdef0, 10)))
 	r.equal("fill", r.read(p, 4*(n+24)), append(append(words(0x9abcdef0, 10), words(0x12345678, n-10)...), bytes.Repeat([]byte{0xee}, 4*24)...))
 }
@@ -135,6 +135,3 @@ func testGraph(r *rig) {
 	r.fails("StreamEndCapture without a capture", err)
 	r.fails("GraphLaunch of none", r.GraphLaunch(r.ctx, 0, r.s))
 }
-
-// PTX returns the text of the kernel of these tests, for other compilers.
-func PTX(testing.TB) string { return fillPTX }

@@ -209,7 +209,8 @@ func testLegacyStream(r *rig) {
 	r.check(r.StreamDestroy(r.ctx, high))
 }
 
-// testGoroutines works from many goroutines, which have no threads of their own.
+// testGoroutines works from many goroutines, which have no threads of their
+// own.
 func testGoroutines(r *rig) {
 	const n, workers, rounds = 4096, 8, 50
 	errs := make(chan error, workers)
