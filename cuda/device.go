@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/tenure-go/tenure/cuda/internal/driver"
@@ -26,9 +27,12 @@ type Device struct {
 	limbo limbo
 	stage stage
 	code  modules
+	pins  pins
 
-	whole  wholeEvent
-	closed atomic.Bool
+	whole    wholeEvent
+	handles  sync.Map     // of driver.Stream: the *Stream that is open on it
+	borrowed atomic.Int32 // imports that have not been given back, and tensors in page-locked memory
+	closed   atomic.Bool
 }
 
 // Info describes a device.
@@ -181,7 +185,10 @@ func (d *Device) Close() error {
 	if err := d.drv.CtxSynchronize(d.ctx); err != nil && !isLost(err) {
 		return d.fail("close", err)
 	}
-	d.limbo.poll()
+	d.limbo.drain()
+	if n := d.borrowed.Load(); n > 0 {
+		return fmt.Errorf("cuda: close %s: got %d tensors that are imported or in page-locked memory, want none: %w", d, n, memory.ErrShared)
+	}
 	if n := d.streams(); n > 1 {
 		return fmt.Errorf("cuda: close %s: got %d streams that are open, want none: %w", d, n-1, memory.ErrShared)
 	}
@@ -189,7 +196,7 @@ func (d *Device) Close() error {
 		return fmt.Errorf("cuda: close: %w", err)
 	}
 	d.closed.Store(true)
-	errs := []error{d.code.unload(d), d.stage.free(d), d.arena.end(), d.whole.destroy(d), d.main.end(false)}
+	errs := []error{d.code.unload(d), d.stage.free(d), d.pins.free(d), d.arena.end(), d.whole.destroy(d), d.main.end(false)}
 	errs = append(errs, d.drv.DevicePrimaryCtxRelease(d.handle))
 	d.c.forget(d)
 	for _, err := range errs {

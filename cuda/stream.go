@@ -78,7 +78,11 @@ func (d *Device) stream(h driver.Stream, ours bool) (*Stream, error) {
 		return nil, d.fail("new stream", err)
 	}
 	d.limbo.streams.Add(1)
-	return &Stream{d: d, handle: h, ours: ours, marker: e, waited: map[*Stream]uint64{}}, nil
+	s := &Stream{d: d, handle: h, ours: ours, marker: e, waited: map[*Stream]uint64{}}
+	if h != driver.PerThreadStream { // each thread has another one
+		d.handles.Store(h, s)
+	}
+	return s, nil
 }
 
 // Device returns the device of the stream.
@@ -138,6 +142,7 @@ func (s *Stream) end(wait bool) error {
 		_ = s.d.drv.StreamDestroy(s.d.ctx, s.handle)
 	}
 	s.d.limbo.streams.Add(-1)
+	s.d.handles.CompareAndDelete(s.handle, s)
 	s.waited = nil
 	return nil
 }
