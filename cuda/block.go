@@ -267,10 +267,3 @@ func (l *limbo) drain() {
 		w.then()
 	}
 }
-
-// len returns the number of blocks that wait.
-func (l *limbo) len() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.waiting)
-}

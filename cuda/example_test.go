@@ -28,7 +28,8 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	far, err := tensor.To(ctx, x.Reuse(), d.Memory())
+	defer x.Release()
+	far, err := tensor.To(ctx, x, d.Memory())
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -39,7 +40,8 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	back, err := tensor.To(ctx, sum.Reuse(), nil)
+	defer sum.Release()
+	back, err := tensor.To(ctx, sum, nil)
 	if err != nil {
 		fmt.Println(err)
 		return

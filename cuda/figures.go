@@ -2,15 +2,13 @@ package cuda
 
 import (
 	"fmt"
-
-	"github.com/tenure-go/tenure/memory"
 )
 
 // Info describes the device with that number without opening it: opening takes
 // time, and memory of the device.
 func (c *Driver) Info(i int) (Info, error) {
-	if i < 0 || i >= len(c.devices) {
-		return Info{}, fmt.Errorf("cuda: info: got number %d, want 0 to %d", i, len(c.devices)-1)
+	if n := c.Len(); i < 0 || i >= n {
+		return Info{}, fmt.Errorf("cuda: info: got number %d, want it below %d, the number of devices: %w", i, n, ErrNone)
 	}
 	d := Device{c: c, drv: c.d, number: i}
 	var err error
@@ -26,8 +24,8 @@ func (c *Driver) Info(i int) (Info, error) {
 // Free returns the bytes of the device's memory that no process has, as the
 // driver counts them. Those that an [Arena] keeps are not free.
 func (d *Device) Free() (int64, error) {
-	if d.closed.Load() {
-		return 0, fmt.Errorf("cuda: free memory: %s is closed: %w", d, memory.ErrReleased)
+	if err := d.usable("free memory"); err != nil {
+		return 0, err
 	}
 	free, _, err := d.drv.MemGetInfo(d.ctx)
 	if err != nil {
