@@ -53,7 +53,8 @@ class Reader:
 def saturates():
     """Reports whether ONNX Runtime's products of uint8 and int8 go wrong on this processor.
 
-    Without VNNI it adds pairs of products in 16 bits, which hold two products of weights of 7 bits, but not of 8.
+    Without VNNI it adds pairs of products in 16 bits, which hold two products of weights of 7 bits, but not of 8. Its optimiser makes uint8 of
+    int8 activations, so these are concerned, too.
     """
     from onnx import TensorProto, helper
 
@@ -86,7 +87,7 @@ def quantize(step, source, target, inputs):
     form = quantization.QuantFormat.QDQ if step.startswith("qdq") else quantization.QuantFormat.QOperator
     quantization.quantize_static(source, target, Once(), quant_format=form, per_channel=channels,
                                  activation_type=signed if "s8" in step else unsigned, weight_type=signed,
-                                 reduce_range=seven_bits and "s8" not in step)
+                                 reduce_range=seven_bits)
 
 
 def move(source, target):
