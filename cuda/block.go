@@ -115,7 +115,7 @@ func (b *block) isIdle() (bool, error) {
 func (b *block) isReadyFor(s *Stream) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	ready := func(w stamp) bool { return w.s == nil || w.s == s || w.s.completed.Load() >= w.at }
+	ready := func(w stamp) bool { return w.s == nil || w.s == source(s) || w.s.done() >= w.at }
 	if b.foreign || !ready(b.wrote) {
 		return false
 	}

@@ -28,6 +28,8 @@ type Device struct {
 	code  modules
 
 	whole  wholeEvent
+	events sharedEvents
+	guests atomic.Int32 // arenas and events of other processes that are open
 	closed atomic.Bool
 }
 
@@ -141,11 +143,14 @@ func (d *Device) Close() error {
 	if n := d.streams(); n > 1 {
 		return fmt.Errorf("cuda: close %s: got %d streams that are open, want none: %w", d, n-1, memory.ErrShared)
 	}
+	if n := d.guests.Load(); n > 0 {
+		return fmt.Errorf("cuda: close %s: got %d arenas and events of other processes that are open, want none (close the peers): %w", d, n, memory.ErrShared)
+	}
 	if err := d.mem.Close(); err != nil {
 		return fmt.Errorf("cuda: close: %w", err)
 	}
 	d.closed.Store(true)
-	errs := []error{d.code.unload(d), d.stage.free(d), d.arena.end(), d.whole.destroy(d), d.main.end()}
+	errs := []error{d.code.unload(d), d.stage.free(d), d.arena.end(), d.whole.destroy(d), d.main.end(), d.events.destroy(d)}
 	errs = append(errs, d.drv.DevicePrimaryCtxRelease(d.handle))
 	d.c.forget(d)
 	for _, err := range errs {
