@@ -146,6 +146,9 @@ func (p *Peer) eventOf(m *offer, v *view) (Event, error) {
 	if !known || g.why != nil {
 		return nil, malformed("got an offer behind event %d, which is not open", m.slot)
 	}
+	if mutated("no event") {
+		return nil, nil
+	}
 	return g.event, nil
 }
 
