@@ -152,7 +152,7 @@ type leaving struct {
 }
 
 const (
-	firstPoll = time.Millisecond
+	firstPoll = 50 * time.Microsecond
 	lastPoll  = 100 * time.Millisecond
 )
 

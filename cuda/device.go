@@ -27,10 +27,11 @@ type Device struct {
 	stage stage
 	code  modules
 
-	whole  wholeEvent
-	events sharedEvents
-	guests atomic.Int32 // arenas and events of other processes that are open
-	closed atomic.Bool
+	whole      wholeEvent
+	events     sharedEvents
+	guests     atomic.Int32 // arenas and events of other processes that are open
+	noReadOnly atomic.Bool  // the driver maps no memory that is only read
+	closed     atomic.Bool
 }
 
 // Info describes a device.

@@ -28,15 +28,28 @@ func (e engine) MapChunk(fd, bytes int) (share.View, error) {
 		return nil, d.fail("import memory", err)
 	}
 	defer func() { _ = d.drv.MemRelease(m) }() // the mapping keeps the memory
-	at, err := d.mapAt(m, uint64(bytes), driver.AccessRead)
-	if errors.Is(err, driver.NotSupported) || errors.Is(err, driver.InvalidValue) { // this driver knows no memory that is only read; tensors over it are read-only all the same
-		at, err = d.mapAt(m, uint64(bytes), driver.AccessReadWrite)
-	}
+	at, err := d.mapView(m, uint64(bytes))
 	if err != nil {
 		return nil, d.fail("map memory of another process", err)
 	}
 	d.guests.Add(1)
 	return &mappedChunk{d, at, uint64(bytes)}, nil
+}
+
+// mapView maps memory for reading. Tensors over it are read-only, too, where the
+// driver knows no memory that is only read.
+func (d *Device) mapView(m driver.Memory, size uint64) (driver.Pointer, error) {
+	if !d.noReadOnly.Load() {
+		at, err := d.mapAt(m, size, driver.AccessRead)
+		if !errors.Is(err, driver.NotSupported) && !errors.Is(err, driver.InvalidValue) {
+			return at, err
+		}
+	}
+	at, err := d.mapAt(m, size, driver.AccessReadWrite)
+	if err == nil {
+		d.noReadOnly.Store(true)
+	}
+	return at, err
 }
 
 func (c *mappedChunk) Block(at, bytes int, after share.Event, record uint32, done func()) (*memory.Buffer, error) {

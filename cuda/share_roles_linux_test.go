@@ -28,7 +28,7 @@ import (
 
 const roleVar = "TENURE_CUDA_ROLE"
 
-var roles = map[string]func(*side) error{"owner": ownerRole, "consumer": consumerRole, "liar": liarRole}
+var roles = map[string]func(*side) error{"owner": ownerRole, "consumer": consumerRole, "liar": liarRole, "reader": readerRole, "maker": makerRole, "waiter": waiterRole}
 
 func TestMain(m *testing.M) {
 	role, isRole := roles[os.Getenv(roleVar)]
