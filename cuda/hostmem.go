@@ -14,9 +14,9 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// pins is page-locked host memory whose tensors have ended. It is kept until the
-// device is closed: the driver's call that frees it may wait for the device,
-// which the end of a tensor must not.
+// pins is page-locked host memory whose tensors have ended. It is kept until
+// the device is closed: the driver's call that frees it may wait for the
+// device, which the end of a tensor must not.
 type pins struct {
 	mu   sync.Mutex
 	kept map[int][]uintptr

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -24,7 +25,8 @@ import (
 )
 
 // interpreter is the Python of the tests, $TENURE_PYTHON or python3, in this
-// process. $TENURE_LIBPYTHON is its library where the installation has none.
+// process. $TENURE_LIBPYTHON is the library of an installation that has none:
+// one of the same version, whose home $PYTHONHOME is.
 var interpreter = sync.OnceValues(func() (*capi.Python, error) {
 	name := os.Getenv("TENURE_PYTHON")
 	if name == "" {
@@ -32,11 +34,16 @@ var interpreter = sync.OnceValues(func() (*capi.Python, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	in, err := capi.FindPython(ctx, name)
-	if lib := os.Getenv("TENURE_LIBPYTHON"); err != nil && lib != "" {
+	var in capi.Interpreter
+	var err error
+	if lib := os.Getenv("TENURE_LIBPYTHON"); lib != "" {
 		var out []byte
-		out, err = exec.CommandContext(ctx, name, "-c", `import sys; print("\n".join(p for p in sys.path if p))`).Output()
+		c := exec.CommandContext(ctx, name, "-c", `import sys; print("\n".join(p for p in sys.path if p))`)
+		c.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "PYTHONHOME=") })
+		out, err = c.Output()
 		in = capi.Interpreter{Library: lib, Path: strings.Fields(string(out))}
+	} else {
+		in, err = capi.FindPython(ctx, name)
 	}
 	if err != nil {
 		return nil, err

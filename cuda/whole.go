@@ -83,8 +83,8 @@ func (w *wholeEvent) after(s *Stream, stream driver.Stream) error {
 	return d.drv.StreamWaitEvent(d.ctx, s.handle, w.wait)
 }
 
-// isComplete reports whether all work of d is complete that was submitted before
-// the first of a row of calls with the same number, which is 0 then.
+// isComplete reports whether all work of d is complete that was submitted
+// before the first of a row of calls with the same number, which is 0 then.
 func (w *wholeEvent) isComplete(d *Device, number *uint64) (bool, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -253,8 +253,8 @@ func (x *exchanger) int64s(args uintptr, n int) (is [5]int64, ok bool) {
 	return is, true
 }
 
-// export is _export(key, version[, options, device, stream]) of bootstrap.py. It
-// returns a capsule, or 0 with an exception set.
+// export is _export(key, version[, options, device, stream]) of bootstrap.py.
+// It returns a capsule, or 0 with an exception set.
 func (x *exchanger) export(_, args uintptr, n int) uintptr {
 	is, ok := x.int64s(args, n)
 	if !ok {
