@@ -39,6 +39,14 @@
 // the device has no more, the arena gives back its unused chunks, lets exports
 // and dropped tensors end, and only then fails with [memory.ErrLimit].
 //
+// # Exchange
+//
+// Package dlpack exchanges tensors of a device with other libraries, in place.
+// A tensor that was lent has a mark: work of other libraries may use its bytes,
+// on streams that this package does not know. Work that must come after that
+// waits for the whole device, once. Imported bytes are a tensor like any other;
+// they are given back when the work that uses them is complete.
+//
 // # Concurrency
 //
 // Everything may be called from any goroutine. Work that goroutines submit to
