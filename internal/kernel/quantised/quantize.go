@@ -1,6 +1,7 @@
 package quantised
 
 import (
+	"encoding/binary"
 	"math"
 
 	"github.com/tenure-go/tenure/dtype"
@@ -41,6 +42,14 @@ type Numbers struct {
 
 // At returns element i. Integers beyond 2^53 are rounded.
 func (n Numbers) At(i int) float64 {
+	switch n.DType { // the usual types of scales and zeros
+	case dtype.F32:
+		return float64(math.Float32frombits(binary.LittleEndian.Uint32(n.Data[4*i:])))
+	case dtype.U8:
+		return float64(n.Data[i])
+	case dtype.I8:
+		return float64(int8(n.Data[i]))
+	}
 	var buf [1]uint64
 	b, dt := kernel.BytesOf(buf[:]), elementwise.Carrier(n.DType)
 	if dt == n.DType {
@@ -49,7 +58,7 @@ func (n Numbers) At(i int) float64 {
 		elementwise.Unpack(kernel.Portable, b[:dt.Size()], n.Data, n.DType, i, 1)
 	}
 	switch dt {
-	case dtype.F32:
+	case dtype.F32: // of fewer bits
 		return float64(math.Float32frombits(uint32(buf[0])))
 	case dtype.F64:
 		return math.Float64frombits(buf[0])
