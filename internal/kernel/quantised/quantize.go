@@ -177,6 +177,10 @@ func Quantize(v *kernel.Variant, q *Quant, lo, hi int, dst, x, scale, zero Numbe
 		quantizeBytes(v, q, lo, hi, dst, x, scale, zero)
 		return
 	}
+	if precision == dtype.F32 && x.DType == dtype.F32 && isWord(dst.DType) {
+		quantizeWords(q, lo, hi, dst, x, scale, zero)
+		return
+	}
 	var in, out [elementwise.CastChunk]float32
 	var whole [elementwise.CastChunk]int32
 	least, most := IntRange(dst.DType)
@@ -214,6 +218,10 @@ func Quantize(v *kernel.Variant, q *Quant, lo, hi int, dst, x, scale, zero Numbe
 func Dequantize(v *kernel.Variant, q *Quant, lo, hi int, dst, x, scale, zero Numbers) {
 	if v.Bytes.DequantizeU8 != nil && dst.DType == dtype.F32 && isByte(x.DType) {
 		dequantizeBytes(v, q, lo, hi, dst, x, scale, zero)
+		return
+	}
+	if dst.DType == dtype.F32 && isWord(x.DType) {
+		dequantizeWords(q, lo, hi, dst, x, scale, zero)
 		return
 	}
 	var in [elementwise.CastChunk]float64
