@@ -16,7 +16,7 @@ import (
 // there is one.
 var mayRead = []string{"sizes.go", "fold.go", "budget.go", "recorder.go", "visit.go", "looptypes.go", "deciding.go", "structure.go", "aliases.go", "ranges.go",
 	"formulas.go", "formularules.go", "formulawindows.go", "formulacontents.go", "box.go", "boxaliases.go", "rows.go", "unstack.go", "unstack_reshape.go",
-	"quantised.go", "quantised_function.go", "quantised_move.go", "quantised_product.go", "quantised_arithmetic.go"}
+	"quantised.go", "quantised_function.go", "quantised_move.go", "quantised_product.go", "quantised_arithmetic.go", "dequantised.go"}
 
 // The names that a file may use beyond those that all may. Outputs, marks and
 // donate read the alias rules, which a structure evaluates again for every call

@@ -15,7 +15,7 @@ type Pass struct {
 
 // Load are the passes that run once, when a program is read: those that do
 // not depend on the inputs' sizes.
-var Load = []Pass{Quantised, Fold, Unstack, Rows, Views, Pads, BatchNorm, CSE, DCE, Idioms, DCE, Marks}
+var Load = []Pass{Quantised, Fold, Dequantised, Unstack, Rows, Views, Pads, BatchNorm, CSE, DCE, Idioms, DCE, Marks}
 
 // Specialise is the pipeline of a copy of the program for each set of input
 // types: afterwards every type is static and every right to write into an
@@ -27,6 +27,9 @@ var Specialise = []Pass{Fold, Views, CSE, DCE, Pads, Idioms, Attention, DCE, Fus
 var before = []struct{ first, second, why string }{
 	{"quantised", "fold", "weights that are folded into floats are no integers"},
 	{"quantised", "batchnorm", "a bias that is folded is no integer"},
+	{"quantised", "dequantised", "weights of integers that are multiplied are not expanded"},
+	{"fold", "dequantised", "integers that are computed are constants"},
+	{"dequantised", "batchnorm", "weights that are expanded can be scaled"},
 	{"fold", "rows", "indices that are computed are constants"},
 	{"fold", "unstack", "indices and axes that are computed are constants"},
 	{"unstack", "rows", "a row of a transpose may be one of its operand"},
