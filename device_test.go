@@ -7,14 +7,13 @@ import (
 	"testing"
 
 	"github.com/tenure-go/tenure"
-	"github.com/tenure-go/tenure/eager"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/memory/memorytest"
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// Runs and operations of the host refuse tensors of devices before anything is
-// consumed, and say what helps.
+// Runs refuse tensors of devices before anything is consumed, and say what
+// helps.
 func TestRunsRefuseDevices(t *testing.T) {
 	memorytest.Check(t)
 	d := memorytest.NewDevice(t, "away:0")
@@ -42,7 +41,6 @@ func TestRunsRefuseDevices(t *testing.T) {
 			_, err := s.Run(ctx, inputs, tenure.Into(s.Model().Outputs()[0].Name, far))
 			return err
 		},
-		"eager": func() error { _, err := eager.Add(x[0], far); return err },
 	}
 	for name, call := range calls {
 		if err := call(); !errors.Is(err, tensor.ErrDevice) || !strings.Contains(err.Error(), "on away:0, want it in host memory") {
@@ -59,11 +57,6 @@ func TestRunsRefuseDevices(t *testing.T) {
 		t.Error("outputs on a device: got them, want an error")
 	} else if !errors.Is(err, tensor.ErrDevice) {
 		t.Errorf("outputs on a device: got %v, want ErrDevice", err)
-	}
-	scope := eager.NewScope(eager.From(d.Source(memory.IO), eager.HoldOpen))
-	defer scope.Close()
-	if scope.Add(x[0], x[0]); !errors.Is(scope.Err(), tensor.ErrDevice) {
-		t.Errorf("result on a device: got %v, want ErrDevice", scope.Err())
 	}
 	if f := d.Stats().Total; f.Buffers != 1 {
 		t.Errorf("got %d buffers on the device, want the one of the test", f.Buffers)

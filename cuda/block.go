@@ -150,7 +150,7 @@ func (b *block) isIdle() (bool, error) {
 func (b *block) isReadyFor(s *Stream) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	ready := func(w stamp) bool { return w.s == nil || w.s == s || w.s.completed.Load() >= w.at }
+	ready := func(w stamp) bool { return w.s == nil || w.s == source(s) || w.s.done() >= w.at }
 	if b.lent.Load() != 0 || !ready(b.wrote) {
 		return false
 	}
@@ -193,7 +193,7 @@ type leaving struct {
 }
 
 const (
-	firstPoll = time.Millisecond
+	firstPoll = 50 * time.Microsecond
 	lastPoll  = 100 * time.Millisecond
 )
 

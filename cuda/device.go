@@ -29,10 +29,13 @@ type Device struct {
 	code  modules
 	pins  pins
 
-	whole    wholeEvent
-	handles  sync.Map     // of driver.Stream: the *Stream that is open on it
-	borrowed atomic.Int32 // imports that have not been given back, and tensors in page-locked memory
-	closed   atomic.Bool
+	whole      wholeEvent
+	handles    sync.Map     // of driver.Stream: the *Stream that is open on it
+	borrowed   atomic.Int32 // imports that have not been given back, and tensors in page-locked memory
+	events     sharedEvents
+	guests     atomic.Int32 // arenas and events of other processes that are open
+	noReadOnly atomic.Bool  // the driver maps no memory that is only read
+	closed     atomic.Bool
 }
 
 // Info describes a device.
@@ -192,11 +195,14 @@ func (d *Device) Close() error {
 	if n := d.streams(); n > 1 {
 		return fmt.Errorf("cuda: close %s: got %d streams that are open, want none: %w", d, n-1, memory.ErrShared)
 	}
+	if n := d.guests.Load(); n > 0 {
+		return fmt.Errorf("cuda: close %s: got %d arenas and events of other processes that are open, want none (close the peers): %w", d, n, memory.ErrShared)
+	}
 	if err := d.mem.Close(); err != nil {
 		return fmt.Errorf("cuda: close: %w", err)
 	}
 	d.closed.Store(true)
-	errs := []error{d.code.unload(d), d.stage.free(d), d.pins.free(d), d.arena.end(), d.whole.destroy(d), d.main.end(false)}
+	errs := []error{d.code.unload(d), d.stage.free(d), d.pins.free(d), d.arena.end(), d.whole.destroy(d), d.main.end(false), d.events.destroy(d)}
 	errs = append(errs, d.drv.DevicePrimaryCtxRelease(d.handle))
 	d.c.forget(d)
 	for _, err := range errs {

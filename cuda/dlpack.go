@@ -34,7 +34,7 @@ func (e engine) Lend(r *memory.Remote, to dlpack.Stream, write bool) error {
 			to = dlpack.LegacyStream
 		}
 		if err := b.precede(driver.Stream(to), write); err != nil {
-			return b.d.fail("export", err)
+			return err
 		}
 	}
 	b.lend(write)
@@ -48,7 +48,7 @@ func (b *block) precede(h driver.Stream, write bool) error {
 	defer b.mu.Unlock()
 	if b.mustWait(write) {
 		if err := b.d.whole.before(b.d, b.d.ctx, h); err != nil {
-			return err
+			return b.d.fail("wait", err)
 		}
 	}
 	if err := b.d.precede(b.wrote, h); err != nil || !write {
@@ -66,20 +66,17 @@ func (b *block) precede(h driver.Stream, write bool) error {
 // asks first whether w is complete, so that further exports of the same bytes
 // need no call of the driver.
 func (d *Device) precede(w stamp, h driver.Stream) error {
-	s := w.s
-	if s == nil || s.d == d && s.handle == h && h != driver.PerThreadStream {
+	if s, ours := w.s.(*Stream); ours && s.d == d && s.handle == h && h != driver.PerThreadStream {
 		return nil
 	}
 	done, err := w.isComplete()
-	if done || err != nil {
-		return err
+	if err != nil {
+		return w.s.fail("wait", err)
 	}
-	s.event.Lock()
-	defer s.event.Unlock()
-	if s.marker == 0 {
-		return nil // closed: its work is complete
+	if !done {
+		_, err = w.s.precede(d, h, w.at)
 	}
-	return d.drv.StreamWaitEvent(d.ctx, h, s.marker)
+	return err
 }
 
 // loan is the home of bytes of another library.

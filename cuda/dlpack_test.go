@@ -378,7 +378,7 @@ func TestExportFails(t *testing.T) {
 		"read":  func() error { _, err := dlpack.Export(x); return err },
 		"write": func() error { _, err := dlpack.ExportWritable(x); return err },
 	} {
-		if err := export(); err == nil || !strings.Contains(err.Error(), "dlpack export: cuda: export: cuda:0") || !x.IsExclusive() {
+		if err := export(); err == nil || !strings.Contains(err.Error(), "dlpack export: cuda: wait: cuda:0") || !x.IsExclusive() {
 			t.Errorf("%s: got %v and exclusive %t, want an error and no export", name, err, x.IsExclusive())
 		}
 	}

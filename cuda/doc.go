@@ -13,7 +13,8 @@
 //
 // The driver's library is opened at run time; there is no cgo and no toolkit. A
 // program that imports this package needs the platform's dynamic loader; one
-// that does not stays static.
+// that does not stays static. docs/cuda.md is the guide. This package may still
+// change; its API is not promised: see ARCHITECTURE.md.
 //
 // # Ownership
 //

@@ -1,10 +1,13 @@
 package cuda_test
 
 import (
+	"errors"
 	"testing"
+	"time"
 
 	"github.com/tenure-go/tenure/cuda"
 	"github.com/tenure-go/tenure/cuda/internal/fake"
+	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/memory/memorytest"
 	"github.com/tenure-go/tenure/tensor"
 )
@@ -31,12 +34,23 @@ func newRig(t testing.TB, cfg fake.Config) *rig {
 	}
 	t.Cleanup(func() {
 		for _, d := range r.devices {
-			if err := d.Close(); err != nil {
-				t.Error(err)
-			}
+			closeSoon(t, d)
 		}
 	})
 	return r
+}
+
+// closeSoon closes a device. Arenas of other processes may be about to be
+// unmapped.
+func closeSoon(t testing.TB, d *cuda.Device) {
+	t.Helper()
+	err := d.Close()
+	for until := time.Now().Add(5 * time.Second); errors.Is(err, memory.ErrShared) && time.Now().Before(until); err = d.Close() {
+		time.Sleep(time.Millisecond)
+	}
+	if err != nil {
+		t.Error(err)
+	}
 }
 
 func (r *rig) stream(t testing.TB, device int) *cuda.Stream {
@@ -117,9 +131,7 @@ func realRig(t testing.TB, devices int) *rig {
 	}
 	t.Cleanup(func() {
 		for _, d := range r.devices {
-			if err := d.Close(); err != nil {
-				t.Error(err)
-			}
+			closeSoon(t, d)
 		}
 	})
 	return r

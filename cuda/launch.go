@@ -235,6 +235,7 @@ func (s *Stream) Zeros(dt dtype.DType, sh *shape.Shape) (*tensor.Tensor, error) 
 	}
 	buf, at, err := t.Hold()
 	if err != nil {
+		_ = t.Release()
 		return nil, err
 	}
 	defer buf.Release()

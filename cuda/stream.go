@@ -22,21 +22,38 @@ type Stream struct {
 
 	mu     sync.Mutex
 	closed bool
-	waited map[*Stream]uint64 // the work of other streams that this one has been told to wait for
+	waited map[source]uint64 // the work of other streams that this one has been told to wait for
 
 	submitted atomic.Uint64 // pieces of work so far; the number of the last one
 	completed atomic.Uint64 // all work up to this number is known to be complete
 
 	event    sync.Mutex // guards the fields below, and is taken after mu of any stream
 	marker   driver.Event
-	recorded uint64 // marker completes when all work up to this number has
+	recorded uint64       // marker completes when all work up to this number has
+	shared   *sharedEvent // the marker for other processes; nil before the first tensor that they get
 }
 
-// stamp is a piece of work: its stream and its number there. The zero stamp is
-// no work.
+// stamp is a piece of work: where it is done and its number there. The zero
+// stamp is no work.
 type stamp struct {
-	s  *Stream
+	s  source
 	at uint64
+}
+
+// source does work: a stream of this process, or an event of another.
+type source interface {
+	// done returns the number up to which all work is known to be complete.
+	done() uint64
+	// precede makes later work of a stream of d, which another library may have
+	// made, wait for the work up to the number at, and returns up to which number
+	// it does; 0 if nothing waits, because the work is complete. The caller has
+	// the lock of a Stream that is on h.
+	precede(d *Device, h driver.Stream, at uint64) (uint64, error)
+	// isComplete reports whether the work up to the number at is complete,
+	// without waiting for it.
+	isComplete(at uint64) (bool, error)
+	// fail is the error of a wait for the work.
+	fail(op string, err error) error
 }
 
 // streams counts the open streams of the device.
@@ -78,7 +95,7 @@ func (d *Device) stream(h driver.Stream, ours bool) (*Stream, error) {
 		return nil, d.fail("new stream", err)
 	}
 	d.limbo.streams.Add(1)
-	s := &Stream{d: d, handle: h, ours: ours, marker: e, waited: map[*Stream]uint64{}}
+	s := &Stream{d: d, handle: h, ours: ours, marker: e, waited: map[source]uint64{}}
 	if h != driver.PerThreadStream { // each thread has another one
 		d.handles.Store(h, s)
 	}
@@ -138,6 +155,10 @@ func (s *Stream) end(wait bool) error {
 	defer s.event.Unlock()
 	_ = s.d.drv.EventDestroy(s.d.ctx, s.marker) // all work is complete: only a lost device could refuse
 	s.marker = 0
+	if s.shared != nil {
+		s.d.events.put(s.shared)
+		s.shared = nil
+	}
 	if s.ours {
 		_ = s.d.drv.StreamDestroy(s.d.ctx, s.handle)
 	}
@@ -170,23 +191,33 @@ func (s *Stream) usable(op string) error {
 
 // await makes later work of s wait for w, on the device. The caller has s.mu.
 func (s *Stream) await(w stamp) error {
-	if w.s == nil || w.s == s || w.s.completed.Load() >= w.at || s.waited[w.s] >= w.at {
+	if w.s == nil || w.s == source(s) || w.s.done() >= w.at || s.waited[w.s] >= w.at {
 		return nil
 	}
-	other := w.s
-	other.event.Lock()
-	defer other.event.Unlock()
-	if other.marker == 0 {
-		return nil // closed: its work is complete
+	covered, err := w.s.precede(s.d, s.handle, w.at)
+	if err == nil && covered > 0 {
+		s.waited[w.s] = covered
 	}
-	if err := other.mark(w.at); err != nil {
-		return s.d.fail("wait", err)
+	return err
+}
+
+func (s *Stream) done() uint64 { return s.completed.Load() }
+
+func (s *Stream) fail(op string, err error) error { return s.d.fail(op, err) }
+
+func (s *Stream) precede(d *Device, h driver.Stream, at uint64) (uint64, error) {
+	s.event.Lock()
+	defer s.event.Unlock()
+	if s.marker == 0 {
+		return 0, nil // closed: its work is complete
 	}
-	if err := s.d.drv.StreamWaitEvent(s.d.ctx, s.handle, other.marker); err != nil {
-		return s.d.fail("wait", err)
+	if err := s.mark(at); err != nil {
+		return 0, d.fail("wait", err)
 	}
-	s.waited[other] = other.recorded
-	return nil
+	if err := d.drv.StreamWaitEvent(d.ctx, h, s.marker); err != nil {
+		return 0, d.fail("wait", err)
+	}
+	return s.recorded, nil
 }
 
 // mark makes the marker cover the work up to the number at. The caller has the
@@ -206,16 +237,19 @@ func (s *Stream) mark(at uint64) error {
 // isComplete reports whether the work is complete, without waiting for it. It
 // records an event where none tells.
 func (w stamp) isComplete() (bool, error) {
-	if w.s == nil || w.s.completed.Load() >= w.at {
+	if w.s == nil || w.s.done() >= w.at {
 		return true, nil
 	}
-	s := w.s
+	return w.s.isComplete(w.at)
+}
+
+func (s *Stream) isComplete(at uint64) (bool, error) {
 	s.event.Lock()
 	defer s.event.Unlock()
 	if s.marker == 0 {
 		return true, nil
 	}
-	if err := s.mark(w.at); err != nil {
+	if err := s.mark(at); err != nil {
 		return false, err
 	}
 	done, err := s.d.drv.EventQuery(s.d.ctx, s.marker)
@@ -253,7 +287,7 @@ func (w stamp) sync(ctx context.Context, op string) error {
 		done, err := w.isComplete()
 		switch {
 		case err != nil:
-			return w.s.d.fail(op, err)
+			return w.s.fail(op, err)
 		case done:
 			return nil
 		}

@@ -20,11 +20,14 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// arena is a memfd and the blocks in it.
+// arena is a memfd, or memory of a device, and the blocks in it.
 type arena struct {
 	id     uint64
 	shm    *osmem.Shared
 	data   []byte
+	chunk  Chunk // of a device; shm and data are nil then
+	at     uintptr
+	size   int
 	buf    *memory.Buffer // counted in the statistics of package memory
 	spans  *spans
 	blocks map[int]*block // by offset
@@ -32,6 +35,7 @@ type arena struct {
 	peers  int            // number of peers that have it mapped or were told of it
 	lost   int            // the same for disconnected peers
 	going  bool           // is being returned to the system
+	spoilt bool           // a device of a dead process may still read it: nothing is put into it any more
 }
 
 // block is a part of an arena that is not free.
@@ -73,12 +77,20 @@ func (o *Owner) Alloc(bytes int) (*memory.Buffer, error) {
 	}
 	crashAt(3)
 	at := b.span.at
-	return memory.Adopt(b.arena.data[at:at+bytes], 0, func() { o.freed(b) }), nil
+	if b.arena.chunk == nil {
+		return memory.Adopt(b.arena.data[at:at+bytes], 0, func() { o.freed(b) }), nil
+	}
+	buf, err := b.arena.chunk.Block(at, bytes, func() { o.freed(b) })
+	if err != nil {
+		o.freed(b)
+		return nil, fmt.Errorf("share: allocate %d bytes: %w", bytes, err)
+	}
+	return buf, nil
 }
 
 // take finds a free block in the arenas; nil if there is none.
 func (o *Owner) take(bytes int) (*block, error) {
-	size := roundUp(bytes)
+	size := o.roundUp(bytes)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed {
@@ -87,7 +99,7 @@ func (o *Owner) take(bytes int) (*block, error) {
 	var best *arena
 	for _, a := range o.arenas {
 		switch {
-		case a.large != (size >= largeBytes):
+		case a.spoilt || a.large != (size >= largeBytes):
 		case !a.large:
 			if s := a.spans.take(size); s != nil {
 				return o.occupy(a, s, bytes), nil
@@ -120,7 +132,7 @@ func (o *Owner) takeNew(bytes int) (b *block, err error) {
 		if b, err = o.take(bytes); b != nil || err != nil { // another goroutine may have created an arena, or a release may have freed a block
 			return true
 		}
-		if err = o.addArena(bytes); err == nil || errors.Is(err, tensor.ErrLimit) && o.takeBack(roundUp(bytes)) {
+		if err = o.addArena(bytes); err == nil || errors.Is(err, tensor.ErrLimit) && o.takeBack(o.roundUp(bytes)) {
 			b, err = o.take(bytes)
 		}
 		return !errors.Is(err, tensor.ErrLimit)
@@ -158,7 +170,7 @@ func (o *Owner) takeBack(size int) bool {
 	defer o.mu.Unlock()
 	var best *arena
 	for a := range o.retired {
-		if !a.going && a.spans.size >= size && (best == nil || a.spans.size < best.spans.size) {
+		if !a.going && !a.spoilt && a.spans.size >= size && (best == nil || a.spans.size < best.spans.size) {
 			best = a
 		}
 	}
@@ -173,25 +185,26 @@ func (o *Owner) takeBack(size int) bool {
 
 func (o *Owner) addSorted(a *arena) {
 	o.arenas = append(o.arenas, a)
-	slices.SortFunc(o.arenas, func(a, b *arena) int { return cmp.Compare(addressOf(a.data), addressOf(b.data)) })
+	slices.SortFunc(o.arenas, func(a, b *arena) int { return cmp.Compare(a.at, b.at) })
 }
 
 // addArena creates an arena that has room for a block.
 func (o *Owner) addArena(bytes int) error {
-	least := (roundUp(bytes) + hugePage - 1) / hugePage * hugePage
+	unit := o.unit()
+	least := (o.roundUp(bytes) + unit - 1) / unit * unit
 	o.mu.Lock()
 	held, pooled, mapped := o.held, 0, int64(0)
 	for _, a := range o.arenas {
 		if !a.large {
-			pooled += len(a.data)
+			pooled += a.size
 		}
 	}
 	for a := range o.retired {
-		mapped += int64(len(a.data))
+		mapped += int64(a.size)
 	}
 	o.mu.Unlock()
 	size := least
-	if roundUp(bytes) < largeBytes { // three times the present size: each arena costs a descriptor, and at worst a quarter of the bytes is in use
+	if o.roundUp(bytes) < largeBytes { // three times the present size: each arena costs a descriptor, and at worst a quarter of the bytes is in use
 		size = max(least, min(max(3*pooled, firstArena), lastArena))
 	}
 	if o.limit > 0 {
@@ -200,16 +213,16 @@ func (o *Owner) addArena(bytes int) error {
 			return fmt.Errorf("got %d bytes in arenas, %d of them given back and still mapped by peers, and want %d more, the owner's limit is %d: %w",
 				held, mapped, least, o.limit, tensor.ErrLimit)
 		}
-		size = int(min(int64(size), left/hugePage*hugePage)) // not below least, which is a multiple, too
+		size = int(min(int64(size), left/int64(unit)*int64(unit))) // not below least, which is a multiple, too
 	}
-	a, err := newArena(size)
+	a, err := o.newArena(size)
 	if err != nil && size > least {
-		a, err = newArena(least)
+		a, err = o.newArena(least)
 	}
 	if err != nil {
 		return err
 	}
-	a.large = roundUp(bytes) >= largeBytes
+	a.large = o.roundUp(bytes) >= largeBytes
 	o.mu.Lock()
 	if o.closed {
 		o.mu.Unlock()
@@ -217,14 +230,23 @@ func (o *Owner) addArena(bytes int) error {
 		return fmt.Errorf("the owner is %w", ErrClosed)
 	}
 	o.addSorted(a)
-	o.held += int64(len(a.data))
+	o.held += int64(a.size)
 	o.mu.Unlock()
 	crashAt(1)
 	return nil
 }
 
-func newArena(size int) (*arena, error) {
+func (o *Owner) newArena(size int) (*arena, error) {
 	a := &arena{id: newArenaID(), blocks: map[int]*block{}}
+	if o.device != nil {
+		chunk, err := o.device.NewChunk(size)
+		if err != nil {
+			return nil, err
+		}
+		a.chunk, a.buf = chunk, chunk.Buffer()
+		a.at, a.size, a.spans = a.buf.Remote().Address, size, newSpans(size)
+		return a, nil
+	}
 	shm, err := osmem.NewShared(fmt.Sprintf("tenure:%.8s:%x", instance(), a.id), size)
 	if err != nil {
 		if errors.Is(err, osmem.ErrNoMemory) {
@@ -233,6 +255,7 @@ func newArena(size int) (*arena, error) {
 		return nil, err
 	}
 	a.shm, a.data = shm, shm.Bytes()
+	a.at, a.size = addressOf(a.data), len(a.data)
 	a.buf, err = memory.Own(a.data, memory.Shared, func() {
 		if err := shm.Close(); err != nil {
 			invariant.Failf("share: %v", err)
@@ -243,7 +266,7 @@ func newArena(size int) (*arena, error) {
 		return nil, err
 	}
 	a.buf.SetLabel("shared arena")
-	a.spans = newSpans(len(a.data))
+	a.spans = newSpans(a.size)
 	return a, nil
 }
 
@@ -258,12 +281,14 @@ func addressOf(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceDat
 // retireEmpty retires the arenas without blocks, tells the peers, and returns
 // the number of their bytes. The caller has o.mu, and calls giveBack after
 // releasing it.
-func (o *Owner) retireEmpty() (bytes int64) {
+func (o *Owner) retireEmpty() (bytes int64) { return o.retireIf(func(*arena) bool { return true }) }
+
+func (o *Owner) retireIf(may func(*arena) bool) (bytes int64) {
 	o.arenas = slices.DeleteFunc(o.arenas, func(a *arena) bool {
-		if len(a.blocks) > 0 {
+		if len(a.blocks) > 0 || !may(a) {
 			return false
 		}
-		bytes += int64(len(a.data))
+		bytes += int64(a.size)
 		o.retired[a] = struct{}{}
 		for p := range o.peers {
 			p.retire(a)
@@ -297,7 +322,7 @@ func (o *Owner) giveBack() {
 	o.mu.Lock()
 	for _, a := range over {
 		delete(o.retired, a)
-		o.held -= int64(len(a.data))
+		o.held -= int64(a.size)
 	}
 	o.tellReturn()
 	o.mu.Unlock()
@@ -331,7 +356,7 @@ func (o *Owner) awaitReturn(ctx context.Context, returned <-chan struct{}) bool 
 	o.mu.Lock()
 	most := time.Duration(0)
 	switch {
-	case len(o.retired) > 0:
+	case len(o.retired) > 0 || o.device != nil && o.device.Settle() > 0:
 		most = patient
 	case len(o.peers) > 0:
 		most = moment

@@ -314,7 +314,7 @@ func (o *Owner) inArena(x *tensor.Tensor) (*tensor.Tensor, error) {
 	if r := x.Shape().Rank(); r > maxRank {
 		return nil, fmt.Errorf("got a tensor of rank %d, want at most %d: %w", r, maxRank, tensor.ErrUnsupported)
 	}
-	if o.blockOf(buf) != nil || buf.Len() == 0 {
+	if o.blockOf(buf) != nil || buf.Len() == 0 && o.device == nil {
 		return x.View()
 	}
 	c, err := x.CopyTo(o)

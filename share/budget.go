@@ -70,9 +70,20 @@ type account struct {
 // mappedFile is an arena of another process. It is mapped once, however often
 // it is announced.
 type mappedFile struct {
-	id    osmem.FileID
-	data  []byte
-	users int // number of accounts
+	id     fileID
+	data   []byte
+	region View // of a device's memory; data is nil then
+	size   int
+	users  int // number of accounts
+}
+
+// fileID identifies an arena that is announced more than once: by its file, or
+// on a device, whose descriptors have no identity, by what its process says.
+type fileID struct {
+	osmem.FileID
+	process  processID
+	instance Instance
+	arena    uint64
 }
 
 // ledger holds the accounts of all peer processes.
@@ -81,12 +92,12 @@ type ledger struct {
 	limit    [resources]int64
 	used     [resources]int64
 	accounts map[processID]*account
-	files    map[osmem.FileID]*mappedFile
+	files    map[fileID]*mappedFile
 }
 
 // processBudget returns the ledger of this process.
 var processBudget = sync.OnceValue(func() *ledger {
-	return &ledger{limit: defaultBudget().limits(), accounts: map[processID]*account{}, files: map[osmem.FileID]*mappedFile{}}
+	return &ledger{limit: defaultBudget().limits(), accounts: map[processID]*account{}, files: map[fileID]*mappedFile{}}
 })
 
 func (b Budget) limits() [resources]int64 {
@@ -216,12 +227,20 @@ func (h *ledger) mapFile(a *account, fd, size int) (*mappedFile, error) {
 	if err != nil {
 		return nil, err
 	}
+	return h.mapWith(a, fileID{FileID: id}, size, func() (*mappedFile, error) {
+		data, err := osmem.MapShared(fd, size)
+		return &mappedFile{data: data}, err
+	})
+}
+
+// mapWith is mapFile for what open maps.
+func (h *ledger) mapWith(a *account, id fileID, size int, open func() (*mappedFile, error)) (*mappedFile, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := h.take(a, arenas, 1); err != nil {
 		return nil, err
 	}
-	f, err := h.find(a, id, fd, size)
+	f, err := h.find(a, id, size, open)
 	if err != nil {
 		h.force(a, arenas, -1)
 		return nil, err
@@ -233,10 +252,10 @@ func (h *ledger) mapFile(a *account, fd, size int) (*mappedFile, error) {
 }
 
 // find returns the mapped file with the id. The caller has h.mu.
-func (h *ledger) find(a *account, id osmem.FileID, fd, size int) (*mappedFile, error) {
+func (h *ledger) find(a *account, id fileID, size int, open func() (*mappedFile, error)) (*mappedFile, error) {
 	f := h.files[id]
-	if f != nil && len(f.data) != size { // it is sealed, so it still has the size at which it was mapped
-		return nil, fmt.Errorf("got a memfd of %d bytes, want %d", len(f.data), size)
+	if f != nil && f.size != size { // it is sealed, so it still has the size at which it was mapped
+		return nil, fmt.Errorf("got an arena of %d bytes, want %d", f.size, size)
 	}
 	if f == nil || a.files[f] == 0 {
 		if err := h.take(a, mappedBytes, int64(size)); err != nil {
@@ -246,12 +265,12 @@ func (h *ledger) find(a *account, id osmem.FileID, fd, size int) (*mappedFile, e
 	if f != nil {
 		return f, nil
 	}
-	data, err := osmem.MapShared(fd, size)
+	f, err := open()
 	if err != nil {
 		h.force(a, mappedBytes, -int64(size))
 		return nil, err
 	}
-	f = &mappedFile{id: id, data: data}
+	f.id, f.size = id, size
 	h.files[id] = f
 	return f, nil
 }
@@ -267,11 +286,14 @@ func (h *ledger) unmapFile(a *account, f *mappedFile) error {
 		return nil
 	}
 	delete(a.files, f)
-	h.force(a, mappedBytes, -int64(len(f.data)))
+	h.force(a, mappedBytes, -int64(f.size))
 	if f.users--; f.users > 0 {
 		return nil
 	}
 	delete(h.files, f.id)
+	if f.region != nil {
+		return f.region.Unmap()
+	}
 	return osmem.Unmap(f.data)
 }
 

@@ -122,13 +122,18 @@ func (p *Peer) disconnect(why error) {
 
 // lose puts everything that the peer holds into quarantine.
 func (p *Peer) lose() {
-	o := p.o
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if p.lost || p.row.gone {
-		return
+	p.o.mu.Lock()
+	defer p.o.mu.Unlock()
+	if !p.lost && !p.row.gone {
+		p.quarantine()
 	}
-	p.death = p.s.process(p.info.PID)
+}
+
+// quarantine is lose for a caller that has o.mu.
+func (p *Peer) quarantine() {
+	if p.death == nil {
+		p.death = p.s.process(p.info.PID)
+	}
 	p.lost = true
 	p.debtor.lost += len(p.row.leases) + len(p.row.tickets)
 	p.debtor.lostBytes += p.row.bytes
@@ -144,11 +149,35 @@ func (p *Peer) lose() {
 func (p *Peer) deathToAwait() *os.File {
 	p.o.mu.Lock()
 	defer p.o.mu.Unlock()
+	if p.o.device != nil && len(p.row.leases) > 0 && !p.isHere() {
+		p.keepFromDevice()
+	}
 	if !p.lost || len(p.row.leases)+len(p.row.tickets)+len(p.maps) == 0 {
 		return nil
 	}
 	return p.death
 }
+
+// keepFromDevice handles the end of file of a peer that holds tensors of a
+// device. Work of the peer's device may outlive its socket, but not its
+// process. Where the kernel does not name the process, nothing is ever written
+// again into the arenas of these tensors, and they are freed instead: the driver
+// keeps their memory as long as that process has it. The caller has o.mu.
+func (p *Peer) keepFromDevice() {
+	if !p.lost {
+		p.quarantine()
+	}
+	if p.death != nil {
+		return
+	}
+	for _, l := range p.row.leases {
+		l.block.arena.spoilt = true
+	}
+}
+
+// isHere reports whether the other end is in this process. Its leases end with
+// the work of its device, and not with a death.
+func (p *Peer) isHere() bool { return p.info.PID == os.Getpid() && p.info.Instance == instance() }
 
 // pin charges a retired arena to the accounts of the disconnected peers that
 // may have it mapped, unless one of them has no room for it. The caller has
@@ -157,7 +186,7 @@ func (o *Owner) pin(a *arena) bool {
 	if a.lost == 0 {
 		return true
 	}
-	most, size := o.peerBytes, int64(len(a.data))
+	most, size := o.peerBytes, int64(a.size)
 	if most == math.MaxInt64 && o.limit > 0 {
 		most = o.limit
 	}

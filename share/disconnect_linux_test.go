@@ -43,7 +43,7 @@ func deserterRole() error {
 		if kind(packet[0]) != kindArena {
 			continue
 		}
-		note, _ := parseArena(packet[headBytes:])
+		note, _ := parseArena(packet[headBytes:n])
 		arena, _ := oneDescriptor(oob[:oobn])
 		if data, err = unix.Mmap(arena, 0, note.size, unix.PROT_READ, unix.MAP_SHARED); err != nil {
 			return err

@@ -60,7 +60,7 @@ func (o *Owner) checkTable() error {
 				mapped[m.arena]++
 			}
 			if m.pinned {
-				d.pinned += int64(len(m.arena.data))
+				d.pinned += int64(m.arena.size)
 			}
 		}
 		debts[p.debtor] = d
@@ -82,7 +82,7 @@ func (o *Owner) checkTable() error {
 	}
 	held := int64(0)
 	for _, a := range o.arenas {
-		held += int64(len(a.data))
+		held += int64(a.size)
 		if mapped[a] != a.peers || lost[a] != a.lost {
 			return fmt.Errorf("arena %x: %d and %d lost peers know it, it says %d and %d", a.id, mapped[a], lost[a], a.peers, a.lost)
 		}
@@ -94,7 +94,7 @@ func (o *Owner) checkTable() error {
 		}
 	}
 	for a := range o.retired {
-		held += int64(len(a.data))
+		held += int64(a.size)
 		if mapped[a] != a.peers || lost[a] != a.lost || len(a.blocks) > 0 {
 			return fmt.Errorf("retired arena %x: %d peers know it, it says %d, with %d blocks", a.id, mapped[a], a.peers, len(a.blocks))
 		}

@@ -145,6 +145,9 @@ func (p *Peer) record(b *block, m offer, buf *memory.Buffer) (offer, error) {
 	}
 	b.refs++
 	p.row.serial++
+	if b.arena.chunk != nil {
+		m.device = cudaMemory
+	}
 	m.serial, m.arena, m.offset, m.bytes, m.generation = p.row.serial, b.arena.id, b.span.at, b.bytes, b.generation
 	p.row.leases[m.serial] = lease{block: b, offer: m, since: time.Now()}
 	p.owes(1, int64(b.bytes))
@@ -306,7 +309,11 @@ func (p *Peer) claim(t Ticket, request uint32) {
 		return
 	}
 	defer release(hold)
-	if err := p.mapped(p.ctx, l.block.arena); err != nil {
+	err = p.mapped(p.ctx, l.block.arena)
+	if err == nil {
+		l.offer.mark, err = p.markFor(p.ctx, l.block, hold, offerOptions{}, true)
+	}
+	if err != nil {
 		p.noBecause(request, err)
 		return
 	}

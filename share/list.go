@@ -35,17 +35,17 @@ const (
 func (p *Peer) list(request uint32) {
 	o := p.o
 	l := &listing{p: p, request: request, text: make([]byte, 0, maxText), read: make([]any, 0, readEntries)}
-	l.write(`{"version":%d,"pid":%d,"command":%s,"instance":%q,`, version, os.Getpid(), quoted(commandOf(os.Getpid())), instance())
+	l.write(`{"version":%d,"pid":%d,"command":%s,"instance":%q,`, stateVersion, os.Getpid(), quoted(commandOf(os.Getpid())), instance())
 	l.begins()
 	o.mu.Lock()
 	bytes := Bytes{Limit: o.limit, Arenas: o.held, Copied: o.copied.Load(), Pinned: o.pinned}
 	living := slices.Clone(o.arenas)
 	l.begin("arenas")
 	for _, a := range living {
-		l.entry(a.describe(false))
+		l.entry(o.describe(a, false))
 	}
 	for a := range o.retired {
-		l.entry(a.describe(true))
+		l.entry(o.describe(a, true))
 	}
 	l.begin("blocks")
 	for _, a := range living {

@@ -41,6 +41,11 @@ func (p *Peer) mapped(ctx context.Context, a *arena) error {
 // arena takes a descriptor.
 func (p *Peer) announce(a *arena) (m *mapping, ready bool, err error) {
 	o := p.o
+	if a.chunk != nil {
+		if err := p.knowsDevices(); err != nil {
+			return nil, false, err
+		}
+	}
 	o.mu.Lock()
 	m = p.maps[a.id]
 	if m != nil && m.state == mapped {
@@ -69,8 +74,7 @@ func (p *Peer) announce(a *arena) (m *mapping, ready bool, err error) {
 	if !ask {
 		return m, false, nil
 	}
-	note := arenaNote{id: m.id, size: len(a.data)}
-	if err := p.postWith(header{kind: kindArena}, note.append, a.shm.Fd()); err != nil {
+	if err := p.postArena(m, a); err != nil {
 		err = fmt.Errorf("%s cannot be told of the arena: %w", p.who(), err)
 		o.mu.Lock()
 		if p.maps[m.id] == m { // other offers wait for the answer to a question that was not sent
@@ -82,6 +86,21 @@ func (p *Peer) announce(a *arena) (m *mapping, ready bool, err error) {
 	}
 	crashAt(2)
 	return m, false, nil
+}
+
+// postArena sends ARENA.
+func (p *Peer) postArena(m *mapping, a *arena) error {
+	note := arenaNote{id: m.id, size: a.size}
+	if a.chunk == nil {
+		return p.postWith(header{kind: kindArena}, note.append, a.shm.Fd())
+	}
+	fd, err := a.chunk.Export()
+	if err != nil {
+		return err
+	}
+	defer closeDescriptor(fd)
+	note.kind, note.uuid, note.pages = cudaArena, p.o.device.uuid, p.o.device.pages
+	return p.postWith(header{kind: kindArena}, note.append, fd)
 }
 
 // awaitMapped waits for the peer's answer about an arena. m is the result of
@@ -177,7 +196,7 @@ func (p *Peer) forget(m *mapping) {
 		m.arena.peers--
 		return
 	}
-	size := int64(len(m.arena.data))
+	size := int64(m.arena.size)
 	if m.arena.lost--; m.arena.lost == 0 && m.pinned {
 		p.o.pinned -= size
 	}

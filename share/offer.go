@@ -16,10 +16,11 @@ import (
 type OfferOption func(offerOptions) offerOptions
 
 type offerOptions struct {
-	label   string
-	noCopy  bool
-	noWait  bool
-	request uint32 // the question that the offer answers; such an offer waits for an answer about the arena, since the peer waits for the offer
+	label     string
+	noCopy    bool
+	noWait    bool
+	afterWork bool
+	request   uint32 // the question that the offer answers; such an offer waits for an answer about the arena, since the peer waits for the offer
 }
 
 // Label attaches a text of up to 56 bytes to the tensor. The receiver can read
@@ -133,11 +134,21 @@ func (o *Owner) mayOffer(x *tensor.Tensor, peers []*Peer) error {
 // offerCopy offers a tensor outside of the arenas: inside the message, or as a
 // copy in an arena.
 func (o *Owner) offerCopy(ctx context.Context, peers []*Peer, g delivery) (err error) {
-	if g.offer, g.inline, err = inlined(g.x, g.offer); err != nil {
-		return err
-	}
-	if g.inline != nil {
-		return o.toAll(ctx, peers, g)
+	if o.device == nil {
+		if g.x.Device() != nil {
+			here, err := tensor.To(ctx, g.x, nil)
+			if err != nil {
+				return err
+			}
+			defer here.Release()
+			g.x = here
+		}
+		if g.offer, g.inline, err = inlined(g.x, g.offer); err != nil {
+			return err
+		}
+		if g.inline != nil {
+			return o.toAll(ctx, peers, g)
+		}
 	}
 	placed, err := g.x.CopyTo(o)
 	if err != nil {
@@ -223,6 +234,9 @@ func (p *Peer) lend(ctx context.Context, g *delivery, wait waitMode) error {
 		err = p.awaitMapped(ctx, b.arena, known)
 	}
 	if err != nil {
+		if b.arena.chunk != nil { // what is on a device is not sent inside messages
+			return err
+		}
 		if m, bytes, inErr := inlined(g.x, g.offer); errors.Is(err, ErrRefused) && inErr == nil && bytes != nil && !g.noCopy {
 			return p.sendInline(ctx, m, bytes, g.offerOptions, wait)
 		}
@@ -231,12 +245,15 @@ func (p *Peer) lend(ctx context.Context, g *delivery, wait waitMode) error {
 	if most := min(p.theirs.maxBytes, uint64(p.o.peerBytes)); uint64(b.bytes) > most {
 		return fmt.Errorf("%s gets at most %d bytes at once, the tensor has %d: %w", p.who(), most, b.bytes, ErrNoCredit)
 	}
-	var m offer
+	m := g.offer
+	if m.mark, err = p.markFor(ctx, b, g.buf, g.offerOptions, wait != waitForNothing); err != nil {
+		return err
+	}
 	err = p.whenFree(ctx, wait == waitForCredit, func() (ok bool, err error) {
 		if !p.credit(b.bytes) {
 			return false, nil
 		}
-		m, err = p.record(b, g.offer, g.buf)
+		m, err = p.record(b, m, g.buf)
 		return true, err
 	})
 	if err != nil {

@@ -44,9 +44,11 @@ type Owner struct {
 	stall      Stall
 	stallAfter time.Duration
 	allowDrop  bool
+	device     *ownDevice // nil for the host's memory
 
 	grow   sync.Mutex   // held while an arena is created, which takes long
 	lists  sync.Mutex   // held while a part of an answer to LIST is written
+	waits  atomic.Int64 // offers that waited for work of the device
 	copied atomic.Int64 // bytes of tensors that were copied because they were outside the arenas
 
 	mu          sync.Mutex // guards the fields below, and the rows of the peers
@@ -125,20 +127,27 @@ func NewOwner(opts ...OwnerOption) (*Owner, error) {
 // caller holds the buffer. An empty buffer has no block, because an empty slice
 // has no reliable address.
 func (o *Owner) blockOf(buf *memory.Buffer) *block {
-	if buf.Len() == 0 {
+	var at uintptr
+	switch {
+	case buf.Device() != o.memory():
 		return nil
+	case o.device != nil:
+		at = buf.Remote().Address
+	case buf.Len() == 0:
+		return nil
+	default:
+		at = addressOf(buf.Bytes())
 	}
-	at := addressOf(buf.Bytes())
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	i, found := slices.BinarySearchFunc(o.arenas, at, func(a *arena, at uintptr) int { return cmp.Compare(addressOf(a.data), at) })
+	i, found := slices.BinarySearchFunc(o.arenas, at, func(a *arena, at uintptr) int { return cmp.Compare(a.at, at) })
 	if !found {
 		i--
 	}
-	if i < 0 || at-addressOf(o.arenas[i].data) >= uintptr(len(o.arenas[i].data)) {
+	if i < 0 || at-o.arenas[i].at >= uintptr(o.arenas[i].size) {
 		return nil
 	}
-	return o.arenas[i].blocks[int(at-addressOf(o.arenas[i].data))]
+	return o.arenas[i].blocks[int(at-o.arenas[i].at)]
 }
 
 // freed is called when the last holder has released a block's buffer. Leases
@@ -148,18 +157,20 @@ func (o *Owner) freed(b *block) {
 		if b.refs != 0 && !mutated("early reuse") {
 			invariant.Failf("share: a block with %d leases is free", b.refs)
 		}
-		invariant.Poison(b.arena.data[b.span.at : b.span.at+b.span.size])
+		if b.arena.chunk == nil {
+			invariant.Poison(b.arena.data[b.span.at : b.span.at+b.span.size])
+		}
 	}
 	o.mu.Lock()
 	delete(b.arena.blocks, b.span.at)
 	b.arena.spans.release(b.span)
 	o.tellReturn()
-	closed := o.closed
-	if closed {
-		o.retireEmpty()
+	over := o.closed || b.arena.spoilt
+	if over {
+		o.retireIf(func(a *arena) bool { return o.closed || a.spoilt })
 	}
 	o.mu.Unlock()
-	if closed {
+	if over {
 		o.giveBack()
 	}
 }

@@ -36,8 +36,9 @@ type Peer struct {
 	// The state that the peer holds of this owner. The owner's mutex guards it.
 	row    row
 	maps   map[uint64]*mapping
-	debtor *debtor  // of the peer's process
-	lost   bool     // disconnected: its leases are in quarantine
+	debtor *debtor // of the peer's process
+	lost   bool    // disconnected: its leases are in quarantine
+	sent   map[Source]*sentEvent
 	death  *os.File // readable when the process of a disconnected peer is dead; nil if that cannot be known
 
 	// Sending. A packet is sent at once or, while the other end does not read,
@@ -53,6 +54,8 @@ type Peer struct {
 	endSent bool         // no offer may follow
 	shut    bool
 
+	noEvents atomic.Bool // the peer cannot open events of this process
+
 	reading reading
 
 	mu       sync.Mutex // guards the fields below
@@ -63,6 +66,8 @@ type Peer struct {
 	arrived  chan struct{}
 	room     chan struct{} // receives a token when the inbox has shrunk
 	views    map[uint64]*view
+	device   Device // of the last view of a device's memory
+	events   map[uint32]gotEvent
 	holding  map[uint64]*borrowed // leases of the peer that are not released yet, by serial
 	bytes    uint64               // of holding
 	spare    []*borrowed
@@ -120,7 +125,7 @@ func (o *Owner) greet(ctx context.Context, s *socket, timeout time.Duration, bou
 	s.setDeadline(deadline)
 	stop := context.AfterFunc(ctx, func() { s.setDeadline(time.Now()) })
 	defer stop()
-	mine := hello{version: version, instance: instance(), boot: bootID(), maxLeases: o.maxLeases, maxBytes: o.maxBytes}
+	mine := hello{version: version, instance: instance(), boot: bootID(), maxLeases: o.maxLeases, maxBytes: o.maxBytes, abilities: capDevices}
 	if err := s.send(mine.append(header{kind: kindHello}.append(nil)), -1, true); err != nil {
 		return nil, fmt.Errorf("send HELLO: %w", err)
 	}
@@ -174,6 +179,9 @@ func (o *Owner) newPeer(s *socket, theirs hello, info PeerInfo, bounded bool) (*
 	p.info.Connection = o.connections
 	o.peers[p] = struct{}{}
 	p.debtor = o.debtorOf(p.account.id)
+	if o.device != nil { // while the process certainly exists
+		p.death = s.process(info.PID)
+	}
 	return p, nil
 }
 
@@ -349,6 +357,7 @@ func (p *Peer) end() {
 	}
 	p.settle()
 	p.unmapIdle()
+	p.closeEvents()
 	if death != nil {
 		awaitDeath(death)
 		p.dropRow()

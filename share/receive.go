@@ -13,6 +13,8 @@ import (
 type view struct {
 	file    *mappedFile
 	data    []byte
+	region  View // of a device's memory; data is nil then
+	size    int
 	leases  int // number of tensors in it that this end holds
 	retired bool
 	filled  []uint64 // a bit for each tableBytes whose page tables are filled; of the reading goroutine
@@ -25,6 +27,9 @@ const tableBytes = 2 << 20
 // offered. The bytes are needed then, and an arena that is announced and never
 // used costs nothing.
 func (v *view) fill(offset, bytes int) {
+	if v.region != nil {
+		return
+	}
 	for at := offset / tableBytes; at*tableBytes < offset+bytes; at++ {
 		word, bit := &v.filled[at/64], uint64(1)<<(at%64)
 		switch {
@@ -41,6 +46,7 @@ func (v *view) fill(offset, bytes int) {
 type arrival struct {
 	offer offer
 	lease *borrowed
+	after Event  // of the owner's device, before which the bytes are not complete
 	data  []byte // of an inline tensor, which has no lease
 }
 
@@ -96,6 +102,7 @@ func (p *Peer) giveUp(l *borrowed) {
 		p.unmapIdle()
 	}
 	if ending {
+		p.closeEvents()
 		p.settle()
 	}
 }
@@ -163,6 +170,18 @@ func (p *Peer) handle(packet []byte, fd int, lost bool) error {
 		p.sendEnd()
 		p.settle()
 		return nil
+	case kindEvent:
+		note, err := parseEvent(body)
+		if err != nil {
+			return err
+		}
+		return p.openEvent(note)
+	case kindOpened:
+		slot, why, err := parseOpened(body)
+		if err != nil {
+			return err
+		}
+		return p.opened(slot, why)
 	case kindHello:
 		return malformed("got a second HELLO")
 	}
@@ -189,7 +208,7 @@ func (p *Peer) mapArena(body []byte, fd int, lost bool) error {
 		return malformed("got ARENA without a descriptor")
 	default:
 		crashAt(23)
-		file, err = processBudget().mapFile(p.account, fd, note.size)
+		file, err = p.mapNote(note, fd)
 	}
 	if err != nil {
 		var errno syscall.Errno
@@ -203,12 +222,34 @@ func (p *Peer) mapArena(body []byte, fd int, lost bool) error {
 		return nil
 	}
 	p.mu.Lock()
-	p.views[note.id] = &view{file: file, data: file.data, filled: make([]uint64, (note.size+64*tableBytes-1)/(64*tableBytes))}
+	p.views[note.id] = &view{file: file, data: file.data, region: file.region, size: note.size, filled: make([]uint64, (note.size+64*tableBytes-1)/(64*tableBytes))}
 	p.mu.Unlock()
 	crashAt(24)
 	p.reply(header{kind: kindMapped}, func(b []byte) []byte { return le.AppendUint64(b, note.id) })
 	crashAt(25)
 	return nil
+}
+
+// mapNote maps an arena that was announced.
+func (p *Peer) mapNote(note arenaNote, fd int) (*mappedFile, error) {
+	if note.kind == hostArena {
+		return processBudget().mapFile(p.account, fd, note.size)
+	}
+	d, err := deviceOf(note.uuid)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	p.device = d
+	p.mu.Unlock()
+	id := fileID{process: p.account.id, instance: p.info.Instance, arena: note.id}
+	return processBudget().mapWith(p.account, id, note.size, func() (*mappedFile, error) {
+		region, err := d.MapChunk(fd, note.size)
+		if err != nil {
+			return nil, err
+		}
+		return &mappedFile{region: region}, nil
+	})
 }
 
 // retired handles RETIRE.
@@ -269,13 +310,18 @@ func (p *Peer) take(a *arrival) error {
 	switch {
 	case v == nil || v.retired:
 		return malformed("got an offer in arena %#x, which is not mapped", m.arena)
-	case m.bytes > len(v.data) || m.offset > len(v.data)-m.bytes:
-		return malformed("got an offer of %d bytes at %d of an arena of %d", m.bytes, m.offset, len(v.data))
+	case m.bytes > v.size || m.offset > v.size-m.bytes:
+		return malformed("got an offer of %d bytes at %d of an arena of %d", m.bytes, m.offset, v.size)
 	case again:
 		return malformed("got lease %d twice", m.serial)
 	case len(p.holding)+int(p.unsaid.Load()) >= int(p.o.maxLeases) || p.bytes+uint64(m.bytes) > p.o.maxBytes:
 		return malformed("got a tensor of %d bytes over the %d of %d bytes that are here, want at most %d of %d", m.bytes, len(p.holding), p.bytes, p.o.maxLeases, p.o.maxBytes)
 	}
+	after, err := p.eventOf(m, v)
+	if err != nil {
+		return err
+	}
+	a.after = after
 	a.lease = p.borrow()
 	a.lease.serial, a.lease.bytes, a.lease.view = m.serial, m.bytes, v
 	p.holding[m.serial] = a.lease

@@ -113,12 +113,12 @@ func (p *Peer) deliverInto(a arrival, r *Received) error {
 	crashAt(26)
 	m := &a.offer
 	t, again := r.again, r.again
-	if a.lease == nil || !t.Renew(a.bytes(), m.label, a.lease.giveUp, m.first, m.dt, m.layout) {
+	if a.lease == nil || a.lease.view.region != nil || !t.Renew(a.bytes(), m.label, a.lease.giveUp, m.first, m.dt, m.layout) {
 		var err error
 		if t, err = a.tensor(memory.AdoptRenewable); err != nil {
 			return err
 		}
-		if a.lease != nil {
+		if a.lease != nil && a.lease.view.region == nil {
 			again = t
 		}
 	}
@@ -136,10 +136,18 @@ func (a *arrival) bytes() []byte {
 // unless they came inside the message.
 func (a *arrival) tensor(adopt func([]byte, memory.Flags, func()) *memory.Buffer) (t *tensor.Tensor, err error) {
 	m := &a.offer
-	if a.lease == nil {
+	var buf *memory.Buffer
+	switch {
+	case a.lease == nil:
 		t, err = tensor.FromBytes(m.dt, m.layout.Shape(), a.data)
-	} else {
-		buf := adopt(a.bytes(), memory.Imported|memory.ReadOnly, a.lease.giveUp)
+	case a.lease.view.region != nil:
+		if buf, err = a.lease.view.region.Block(m.offset, m.bytes, a.after, m.sequence, a.lease.giveUp); err != nil {
+			a.lease.giveUp()
+		}
+	default:
+		buf = adopt(a.bytes(), memory.Imported|memory.ReadOnly, a.lease.giveUp)
+	}
+	if buf != nil {
 		buf.SetLabel(m.label)
 		t, err = tensor.FromBuffer(buf, m.first, m.dt, m.layout)
 		release(buf) // the tensor has a hold of its own; after an error this returns the lease

@@ -29,6 +29,7 @@ type State struct {
 // number of connections that have it mapped.
 type ArenaState struct {
 	ID      string `json:"id"`
+	Device  string `json:"device,omitempty"` // its UUID; empty for the host's memory
 	Bytes   int    `json:"bytes"`
 	Used    int    `json:"used"`
 	Blocks  int    `json:"blocks"`
@@ -83,6 +84,9 @@ type Bytes struct {
 	Pinned int64 `json:"pinned"`
 }
 
+// stateVersion is the version of the answer to LIST.
+const stateVersion = 1
+
 func idText(id uint64) string { return strconv.FormatUint(id, 16) }
 
 // State returns a snapshot of the owner.
@@ -90,13 +94,13 @@ func (o *Owner) State() State {
 	if o.none() {
 		return State{}
 	}
-	s := State{Version: version, PID: os.Getpid(), Command: commandOf(os.Getpid()), Instance: instance().String(),
+	s := State{Version: stateVersion, PID: os.Getpid(), Command: commandOf(os.Getpid()), Instance: instance().String(),
 		Arenas: []ArenaState{}, Blocks: []BlockState{}, Leases: []Lease{}, Names: []NameState{}}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	s.Bytes = Bytes{Limit: o.limit, Arenas: o.held, Copied: o.copied.Load(), Pinned: o.pinned}
 	for _, a := range o.arenas {
-		s.Arenas = append(s.Arenas, a.describe(false))
+		s.Arenas = append(s.Arenas, o.describe(a, false))
 		for at, b := range a.blocks {
 			x := b.describe(at)
 			s.Bytes.add(x)
@@ -104,7 +108,7 @@ func (o *Owner) State() State {
 		}
 	}
 	for a := range o.retired {
-		s.Arenas = append(s.Arenas, a.describe(true))
+		s.Arenas = append(s.Arenas, o.describe(a, true))
 	}
 	s.Leases = o.leases()
 	for name, x := range o.names {
@@ -114,8 +118,12 @@ func (o *Owner) State() State {
 	return s
 }
 
-func (a *arena) describe(retired bool) ArenaState {
-	return ArenaState{ID: idText(a.id), Bytes: len(a.data), Used: a.spans.used, Blocks: len(a.blocks), Peers: a.peers, Retired: retired}
+func (o *Owner) describe(a *arena, retired bool) ArenaState {
+	device := ""
+	if o.device != nil {
+		device = o.device.uuid.String()
+	}
+	return ArenaState{ID: idText(a.id), Device: device, Bytes: a.size, Used: a.spans.used, Blocks: len(a.blocks), Peers: a.peers, Retired: retired}
 }
 
 func (b *block) describe(at int) BlockState {

@@ -36,11 +36,13 @@ const (
 	kindDrop
 	kindNo
 	kindEnd
+	kindEvent
+	kindOpened
 	kinds
 )
 
 var kindNames = [kinds]string{"message 0", "HELLO", "ARENA", "MAPPED", "REFUSED", "RETIRE", "UNMAPPED", "OFFER", "RELEASE", "TICKET", "TICKETED",
-	"CLAIM", "CANCEL", "GET", "LIST", "TEXT", "DROP", "NO", "END"}
+	"CLAIM", "CANCEL", "GET", "LIST", "TEXT", "DROP", "NO", "END", "EVENT", "OPENED"}
 
 func (k kind) String() string {
 	if k < kinds {
@@ -50,12 +52,15 @@ func (k kind) String() string {
 }
 
 const (
-	version = 1
+	version      = 2 // that this end announces; what the other end announces may be lower
+	firstVersion = 1
 
 	maxPacket     = 65536
 	headBytes     = 8
 	helloBytes    = 64
 	arenaBytes    = 32
+	deviceBytes   = 64 // of ARENA for memory of a device
+	eventBytes    = 80
 	offerBytes    = 256
 	ticketBytes   = 16
 	maxOffers     = 200
@@ -71,7 +76,13 @@ const (
 	blockMultiple = 64
 
 	flagInline = 1
-	hostMemory = 1 // the device type of DLPack
+
+	// The device types of DLPack.
+	hostMemory = 1
+	cudaMemory = 2
+
+	// capDevices: the sender of HELLO knows arenas of devices, EVENT and OPENED.
+	capDevices = 1
 )
 
 var magic = [4]byte{'T', 'N', 'U', 'R'}
@@ -137,7 +148,7 @@ type form struct {
 
 var forms = [kinds]form{
 	kindHello:    {least: helloBytes, most: helloBytes},
-	kindArena:    {least: arenaBytes, most: arenaBytes},
+	kindArena:    {least: arenaBytes, most: deviceBytes},
 	kindMapped:   {least: 8, most: 8},
 	kindRefused:  {least: 16, most: 16 + maxReason},
 	kindRetire:   {least: 8, most: 8},
@@ -154,6 +165,8 @@ var forms = [kinds]form{
 	kindDrop:     {question: true, least: 1, most: maxName},
 	kindNo:       {answer: true, least: 4, most: 4 + maxReason},
 	kindEnd:      {},
+	kindEvent:    {least: eventBytes, most: eventBytes},
+	kindOpened:   {least: 8, most: 8 + maxReason},
 }
 
 func (h header) check(body int) error {
@@ -181,6 +194,7 @@ type hello struct {
 	boot      [16]byte
 	maxLeases uint32
 	maxBytes  uint64
+	abilities uint64 // bits; 0 in version 1
 }
 
 func (m hello) append(b []byte) []byte {
@@ -192,7 +206,7 @@ func (m hello) append(b []byte) []byte {
 	b = le.AppendUint32(b, m.maxLeases)
 	b = le.AppendUint32(b, 0)
 	b = le.AppendUint64(b, m.maxBytes)
-	return le.AppendUint64(b, 0)
+	return le.AppendUint64(b, m.abilities)
 }
 
 func parseHello(b []byte) (m hello, err error) {
@@ -203,48 +217,18 @@ func parseHello(b []byte) (m hello, err error) {
 	copy(m.instance[:], b[8:])
 	copy(m.boot[:], b[24:])
 	m.maxLeases = le.Uint32(b[40:])
-	m.maxBytes = le.Uint64(b[48:])
+	m.maxBytes, m.abilities = le.Uint64(b[48:]), le.Uint64(b[56:])
 	switch {
-	case m.version < version:
-		return m, malformed("got version %d, want %d", m.version, version)
-	case le.Uint16(b[6:]) != 0 || le.Uint32(b[44:]) != 0 || le.Uint64(b[56:]) != 0 && m.version == version:
-		return m, malformed("got HELLO with bytes set that version %d leaves 0", version)
+	case m.version < firstVersion:
+		return m, malformed("got version %d, want %d to %d", m.version, firstVersion, version)
+	case le.Uint16(b[6:]) != 0 || le.Uint32(b[44:]) != 0 || m.abilities != 0 && m.version == firstVersion:
+		return m, malformed("got HELLO with bytes set that version %d leaves 0", m.version)
 	case m.maxLeases < 1 || m.maxLeases > maxMaxLeases:
 		return m, malformed("got HELLO with credit for %d leases, want 1 to %d", m.maxLeases, maxMaxLeases)
 	case m.maxBytes < 1:
 		return m, malformed("got HELLO with credit for no bytes")
 	}
 	m.maxBytes = min(m.maxBytes, math.MaxInt64)
-	return m, nil
-}
-
-// arenaNote is the body of ARENA.
-type arenaNote struct {
-	id   uint64
-	size int
-}
-
-func (m arenaNote) append(b []byte) []byte {
-	b = le.AppendUint64(b, m.id)
-	b = le.AppendUint64(b, uint64(m.size))
-	return append(b, make([]byte, 16)...)
-}
-
-func parseArena(b []byte) (m arenaNote, err error) {
-	m.id = le.Uint64(b)
-	size := le.Uint64(b[8:])
-	switch {
-	case m.id == 0:
-		return m, malformed("got an arena with id 0")
-	case size == 0 || size%arenaMultiple != 0 || size > math.MaxInt64:
-		return m, malformed("got an arena of %d bytes, want a multiple of %d", size, arenaMultiple)
-	case anySet(b[17:arenaBytes]):
-		return m, malformed("got ARENA with bytes set that version %d leaves 0", version)
-	}
-	m.size = int(size)
-	if b[16] != 0 {
-		return m, fmt.Errorf("got an arena of kind %d, want 0 (host memory): %w", b[16], errArenaKind)
-	}
 	return m, nil
 }
 
@@ -259,6 +243,8 @@ type offer struct {
 	layout     *shape.Layout
 	first      int // where element [0,...,0] is in the block
 	label      string
+	device     uint8 // the type of DLPack; 0 is the host's memory
+	mark
 }
 
 func (m *offer) append(b []byte) []byte {
@@ -270,14 +256,15 @@ func (m *offer) append(b []byte) []byte {
 	code, bits, lanes, _ := m.dt.DLPack()
 	b = append(b, code, bits)
 	b = le.AppendUint16(b, lanes)
-	b = append(b, byte(m.layout.Shape().Rank()), hostMemory, 0, 0)
+	b = append(b, byte(m.layout.Shape().Rank()), max(m.device, hostMemory), 0, 0)
 	flags := uint32(0)
 	if m.serial == 0 {
 		flags = flagInline
 	}
 	b = le.AppendUint32(b, flags)
 	b = le.AppendUint64(b, uint64(m.first))
-	b = le.AppendUint64(b, 0)
+	b = le.AppendUint32(b, m.slot)
+	b = le.AppendUint32(b, m.sequence)
 	b = appendDims(b, m.layout.Shape().Sizes())
 	b = appendDims(b, m.layout.Strides())
 	at := len(b)
@@ -305,16 +292,19 @@ func appendDims(b []byte, dims []int) []byte {
 func parseOffer(b []byte, likely string) (m offer, err error) {
 	m.serial, m.arena = le.Uint64(b), le.Uint64(b[8:])
 	offset, size, first := le.Uint64(b[16:]), le.Uint64(b[24:]), le.Uint64(b[48:])
-	m.generation = le.Uint32(b[32:])
+	m.generation, m.mark = le.Uint32(b[32:]), mark{slot: le.Uint32(b[56:]), sequence: le.Uint32(b[60:])}
+	if b[41] != hostMemory {
+		m.device = b[41]
+	}
 	flags, rank := le.Uint32(b[44:]), int(b[40])
 	switch {
 	case flags&^flagInline != 0:
 		return m, malformed("got an offer with flags %#x, want none but %#x", flags, flagInline)
 	case rank > maxRank:
 		return m, malformed("got an offer of rank %d, want at most %d", rank, maxRank)
-	case b[41] != hostMemory || b[42] != 0 || b[43] != 0:
-		return m, malformed("got an offer on device %d:%d, want host memory", b[41], le.Uint16(b[42:]))
-	case anySet(b[56:64]) || anySet(b[248:offerBytes]):
+	case b[41] != hostMemory && (b[41] != cudaMemory || flags != 0) || b[42] != 0 || b[43] != 0:
+		return m, malformed("got an offer on device %d:%d with flags %#x, want host memory, or that of a device without a number", b[41], le.Uint16(b[42:]), flags)
+	case b[41] == hostMemory && anySet(b[56:64]) || m.slot == 0 && m.sequence != 0 || anySet(b[248:offerBytes]):
 		return m, malformed("got an offer with bytes set that version %d leaves 0", version)
 	case offset > math.MaxInt64 || size > math.MaxInt64 || first > math.MaxInt64:
 		return m, malformed("got an offer at %d+%d of %d bytes, want each below 2^63", offset, first, size)

@@ -229,8 +229,8 @@ func (l *lattice) fault(s source) string {
 		ok := may[imp]
 		if s.isTest {
 			ok = ok || imp == s.pkg || slices.Contains([]string{"memory/memorytest", "internal/kernel/ref", "internal/kernel/kerneltest", "op/optest", "internal/opcases", "internal/weights", "python/pythontest",
-				"internal/modeltest", "internal/onnxtest", "internal/onnx/wire/wiretest", "cuda/internal/driver/drivertest"}, imp)
-			ok = ok || s.pkg == "cuda" && (imp == "cuda/internal/fake" || imp == "dlpack/capi")
+				"internal/modeltest", "internal/onnxtest", "internal/onnx/wire/wiretest", "cuda/internal/driver/drivertest", "cuda/internal/ptx", "cuda/internal/fake"}, imp)
+			ok = ok || s.pkg == "cuda" && (imp == "eager" || imp == "dlpack/capi") // the same operations on the host, and other libraries
 			// A test in a package of its own may import any package that builds
 			// on the tested one.
 			ok = ok || strings.HasSuffix(s.file.Name.Name, "_test") && l.reach(imp)[s.pkg]
@@ -240,18 +240,6 @@ func (l *lattice) fault(s source) string {
 		}
 	}
 	return ""
-}
-
-// TestPurego wants the libraries of C to be loaded in few places: a program
-// that imports purego needs the loader of its platform.
-func TestPurego(t *testing.T) {
-	for _, s := range sources(t) {
-		for _, spec := range s.file.Imports {
-			if spec.Path.Value == `"github.com/ebitengine/purego"` && !slices.Contains([]string{"dlpack/capi", "cuda", "cuda/internal/driver"}, s.pkg) {
-				t.Errorf("%s imports purego, want it in dlpack/capi, cuda and cuda/internal/driver only", s.path)
-			}
-		}
-	}
 }
 
 // TestImportRuleRejects breaks the rule in each way once.

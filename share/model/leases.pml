@@ -14,6 +14,9 @@
  *   TWICE     consumers send a RELEASE twice
  *   DISCONNECT  the owner disconnects consumers, which may then lie: say that they hold nothing, and hold on
  *   DEVICE    consumers read from a device, which outlives their sockets
+ *   EVENTS    the owner's device writes, also after the offer: consumers wait for it
+ *   COMPLETE  with EVENTS: offers wait for the write instead
+ *   NOHANDLE  with DEVICE: the kernel does not name the consumers' processes
  *   PEACE     nobody is killed: then every run must come to its proper end
  *
  * CONSUMERS, BLOCKS, WRITES, SERIALS, CREDITS, TICKETS, ARENAS and QUEUE bound it. A
@@ -66,7 +69,7 @@
 #endif
 #define AT(c, s) ((c) * SERIALS + (s))
 
-mtype = { FREE, OWNED, SHARED, LIMBO }          /* a block */
+mtype = { FREE, OWNED, SHARED, LIMBO, SPOILT }  /* a block */
 mtype = { LIVE, RETIRED, RETURNED }             /* the arena */
 mtype = { OFFER, CLAIMED, TICKETED, NO_UNKNOWN, NO_CREDIT, ARENA, RETIREMENT }
 mtype = { RELEASE, MINT, CLAIM, CANCEL, MAPPED, UNMAPPED, RUBBISH }
@@ -101,12 +104,19 @@ bool ready[2 * USES];     /* MAPPED came */
 bool told[2 * USES];      /* RETIRE was sent */
 byte writes, arenas;
 bool finished;
+#ifdef NOHANDLE
+bool spoilt[BLOCKS];      /* a device may read it for ever: it is never used again */
+#endif
 
 /* ---- What is true, whether anybody in the protocol knows it or not ---- */
 
 byte version[BLOCKS];
 byte readers[BLOCKS];     /* tensors of living consumers over the block */
 byte device[BLOCKS];      /* devices that read it */
+#ifdef EVENTS
+bool writing[BLOCKS];     /* the owner's device has not finished */
+bool broken[BLOCKS];      /* and never will: it died before */
+#endif
 bool maps[2 * USES];      /* the consumer maps the arena under the id */
 bool ticketOver[TICKETS]; /* claimed, cancelled or dropped with its row */
 bool dead[2];             /* the process handle of a dead consumer is readable; its devices are torn down */
@@ -171,8 +181,27 @@ byte onDevice[2];     /* block + 1 */
 #endif
 #define MAYOFFER(c) (TALKS(c) && !gotEnd[c] && !sending[c] && READY(c) && CREDIT(c) && SERIAL(c))
 
+/* What the owner lets go of is free when its own device has written it. */
+#if defined(EVENTS) && !defined(M_REUSE_WRITING)
+#define VACANT(b) (state[b] == FREE && !writing[b])
+#else
+#define VACANT(b) (state[b] == FREE)
+#endif
+#if defined(COMPLETE) && !defined(M_OFFER_EARLY)
+#define WRITTEN(b) (!writing[b])
+#else
+#define WRITTEN(b) true
+#endif
+#if BLOCKS > 1
+#define ANYVACANT (VACANT(0) || VACANT(1))
+#define IFVACANT if :: VACANT(0) -> b = 0 :: VACANT(1) -> b = 1 fi
+#else
+#define ANYVACANT VACANT(0)
+#define IFVACANT b = 0
+#endif
+
 #ifdef DEVICE
-#ifdef M_DEVICE_EOF
+#if defined(M_DEVICE_EOF) || defined(NOHANDLE)
 #define OVER(c) true
 #else
 #define OVER(c) dead[c]
@@ -185,10 +214,18 @@ byte onDevice[2];     /* block + 1 */
 
 /* ---- The owner's table ---- */
 
+inline free(b) {
+#ifdef NOHANDLE
+  if :: spoilt[b] -> state[b] = SPOILT :: else -> state[b] = FREE fi
+#else
+  state[b] = FREE
+#endif
+}
+
 inline unref(b) {
   refs[b]--;
   if
-  :: state[b] == LIMBO && refs[b] == 0 -> state[b] = FREE
+  :: state[b] == LIMBO && refs[b] == 0 -> free(b)
   :: else
   fi
 }
@@ -214,7 +251,7 @@ inline letGo(b) {
 #ifndef M_EARLY_REUSE
   :: refs[b] > 0 -> state[b] = LIMBO
 #endif
-  :: else -> state[b] = FREE
+  :: else -> free(b)
   fi
 }
 
@@ -232,7 +269,11 @@ inline dropRow(c) {
 #if !defined(M_COUNTER) && !defined(M_NO_RECLAIM)
   for (i : 0 .. SERIALS - 1) {
     if
-    :: lease[AT(c, i)] -> unref(lease[AT(c, i)] - 1); lease[AT(c, i)] = 0; owed[c]--
+    :: lease[AT(c, i)] ->
+#if defined(NOHANDLE) && !defined(M_UNSPOILT)
+       spoilt[lease[AT(c, i)] - 1] = true;
+#endif
+       unref(lease[AT(c, i)] - 1); lease[AT(c, i)] = 0; owed[c]--
     :: else
     fi
   }
@@ -263,8 +304,12 @@ proctype program() {
   byte b, c, s, i;
   do
   :: atomic { /* a block is taken, and written in a step of its own */
-       ALIVE && arena == LIVE && writes < WRITES && ANY(FREE) ->
-       IFBLOCK(FREE);
+       ALIVE && arena == LIVE && writes < WRITES && ANYVACANT ->
+       IFVACANT;
+#ifdef EVENTS
+       assert(!writing[b]);
+       writing[b] = true;
+#endif
        state[b] = OWNED;
        version[b]++;
        writes++;
@@ -303,7 +348,7 @@ proctype program() {
 #endif
      if
      :: atomic {
-          ALIVE && (consumerEOF[c] || ownerEOF[c] || nfull(toConsumer[c])) ->
+          ALIVE && (consumerEOF[c] || ownerEOF[c] || nfull(toConsumer[c]) && WRITTEN(b)) ->
           if
           :: consumerEOF[c] || ownerEOF[c] /* sending fails, which is ignored: the row will go */
 #ifdef DISCONNECT
@@ -327,7 +372,11 @@ next:
        ALIVE && !open[0] && !open[1] ->
        for (i : 0 .. BLOCKS - 1) {
          if :: state[i] == SHARED || state[i] == OWNED -> letGo(i) :: else fi;
+#ifdef NOHANDLE
+         assert((state[i] == FREE || state[i] == SPOILT) && refs[i] == 0)
+#else
          assert(state[i] == FREE && refs[i] == 0)
+#endif
        }
        assert(owed[0] == 0 && owed[1] == 0);
        finished = true;
@@ -633,7 +682,18 @@ proctype consumer(byte c) {
        holds[c] > 0 ->
        IFHELD;
        b = heldBlock[AT(c, s)];
+#if defined(EVENTS) && !defined(M_NO_EVENT) && !defined(COMPLETE)
+       !writing[b]; /* the consumer's stream waits for the owner's event */
+#endif
        assert(version[b] == held[AT(c, s)] - 1 && (state[b] == SHARED || state[b] == LIMBO));
+#ifdef EVENTS
+       assert(!writing[b]);
+#ifdef COMPLETE
+       assert(!broken[b]); /* what was offered is complete, whoever dies */
+#else
+       assert(!broken[b] || ownerDead);
+#endif
+#endif
 #ifdef TAKEBACK
        assert(maps[OF(c, heldUse[AT(c, s)])]);
 #elif defined(RETIRE)
@@ -747,6 +807,28 @@ leaves:
 #endif
 }
 
+#ifdef EVENTS
+/* ---- The owner's device ---- */
+
+proctype engine() {
+  byte b;
+end:
+  do
+  :: atomic { writing[0] -> b = 0; goto done }
+#if BLOCKS > 1
+  :: atomic { writing[1] -> b = 1; goto done }
+#endif
+  od;
+done:
+  atomic {
+    writing[b] = false;
+    if :: ownerDead -> broken[b] = true :: true fi;
+    b = 0;
+    goto end
+  }
+}
+#endif
+
 init {
   byte i;
   atomic {
@@ -754,6 +836,9 @@ init {
     open[0] = true;
     run program();
     run server();
+#ifdef EVENTS
+    run engine();
+#endif
     run consumer(0);
 #if CONSUMERS > 1
     open[1] = true;

@@ -167,6 +167,19 @@ func TestFreedWhileImported(t *testing.T) {
 	}
 }
 
+// TestOpenAfterEnd: what a dead process left in the registry cannot be opened.
+func TestOpenAfterEnd(t *testing.T) {
+	folder := t.TempDir()
+	a, b := start(t, Config{Mode: Eager, Registry: folder}), start(t, Config{Mode: Eager, Registry: folder})
+	h, err := a.IpcGetMemHandle(a.ctx[0], a.alloc(0, 8))
+	a.ok(err)
+	a.mu.Lock()
+	a.disown() // as the kernel does; the file stays
+	a.mu.Unlock()
+	_, err = b.IpcOpenMemHandle(b.ctx[0], h)
+	want(t, err, mapFailed)
+}
+
 // TestInterprocessEvents: a stream waits for work of another machine, which
 // runs by itself.
 func TestInterprocessEvents(t *testing.T) {

@@ -167,7 +167,7 @@ func (f *function) accepts(grid, block driver.Dim3, shared uint32, args [][]byte
 func (m *Machine) runKernel(o *op, k *ptx.Kernel, l ptx.Launch) driver.Result {
 	mem := &global{m: m, o: o}
 	l.Memory = mem
-	if m.cfg.Mode == Random {
+	if m.cfg.Mode == Random && !m.cfg.NoRaces {
 		l.Seed = uint64(m.choose(1 << 30))
 	}
 	rep, err := k.Run(l)

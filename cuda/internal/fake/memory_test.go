@@ -292,6 +292,17 @@ func TestPool(t *testing.T) {
 	b.reported(Fault)
 }
 
+// TestPoolOfPeer: peer access does not include the pool.
+func TestPoolOfPeer(t *testing.T) {
+	b := start(t, Config{Mode: Eager})
+	p, err := b.MemAllocAsync(b.ctx[0], 8, 1)
+	b.ok(err)
+	b.ok(b.CtxEnablePeerAccess(b.ctx[1], b.ctx[0]))
+	b.ok(b.MemsetD8Async(b.ctx[1], p, 0, 8, 1))
+	want(t, b.CtxSynchronize(b.ctx[1]), driver.IllegalAddress)
+	b.reported(Fault)
+}
+
 func (b *bench) pool() driver.Pool {
 	p, err := b.DeviceGetDefaultMemPool(0)
 	b.ok(err)

@@ -163,7 +163,7 @@ func (m *Machine) StreamWaitEvent(ctx driver.Context, handle driver.Stream, even
 	return fail(call, m.submit(s, o))
 }
 
-// LaunchHostFunc implements [driver.Driver]. fn is a token of
+// LaunchHostFunc implements [driver.Driver]. fn may also be a token of
 // [RegisterHostFunc].
 func (m *Machine) LaunchHostFunc(ctx driver.Context, handle driver.Stream, fn, arg uintptr) error {
 	_, s, err := m.on("LaunchHostFunc", ctx, handle)

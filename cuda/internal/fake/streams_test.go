@@ -249,7 +249,7 @@ func TestHostFunc(t *testing.T) {
 	b.ok(b.StreamSynchronize(b.ctx[0], s))
 	want(t, inside, driver.NotPermitted)
 	b.reported(Misuse)
-	want(t, b.LaunchHostFunc(b.ctx[0], s, 1<<20, 0), driver.InvalidValue)
+	want(t, b.LaunchHostFunc(b.ctx[0], s, lowestCode-1, 0), driver.InvalidValue)
 }
 
 // TestHostFuncTakesLock: a host function may wait for a lock that a caller of
@@ -269,4 +269,29 @@ func TestHostFuncTakesLock(t *testing.T) {
 	mu.Unlock()
 	<-done
 	b.ok(b.CtxSynchronize(b.ctx[0]))
+}
+
+func BenchmarkCalls(bm *testing.B) {
+	for _, mode := range []Mode{Random, Eager, Lazy} {
+		bm.Run([]string{"random", "eager", "lazy"}[mode], func(bm *testing.B) {
+			b := &bench{Machine: New(Config{Mode: mode}), t: bm}
+			b.ok(b.Init())
+			b.ctx = append(b.ctx, b.context(0))
+			p := b.alloc(0, 1024)
+			s, r, e := b.stream(0, driver.StreamNonBlocking), b.stream(0, driver.StreamNonBlocking), b.event()
+			bm.ReportAllocs()
+			for i := 0; bm.Loop(); i++ {
+				b.fill(s, p, byte(i), 1024)
+				b.ok(b.EventRecord(b.ctx[0], e, s))
+				b.ok(b.StreamWaitEvent(b.ctx[0], r, e))
+				b.fill(r, p, byte(i), 1024)
+				b.ok(b.EventRecord(b.ctx[0], e, r))
+				b.ok(b.StreamWaitEvent(b.ctx[0], s, e))
+				if i%16 == 0 {
+					b.ok(b.StreamSynchronize(b.ctx[0], s))
+				}
+			}
+			b.quiet()
+		})
+	}
 }
