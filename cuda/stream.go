@@ -45,9 +45,9 @@ type source interface {
 	// done returns the number up to which all work is known to be complete.
 	done() uint64
 	// precede makes later work of a stream of d, which another library may have
-	// made, wait for the work up to the number at, and returns up to which number
-	// it does; 0 if nothing waits, because the work is complete. The caller has
-	// the lock of a Stream that is on h.
+	// made, wait for the work up to the number at, and returns up to which
+	// number it does; 0 if nothing waits, because the work is complete. The
+	// caller has the lock of a Stream that is on h.
 	precede(d *Device, h driver.Stream, at uint64) (uint64, error)
 	// isComplete reports whether the work up to the number at is complete,
 	// without waiting for it.
