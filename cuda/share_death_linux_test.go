@@ -3,6 +3,7 @@ package cuda_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -148,6 +149,31 @@ func TestDeathWithoutHandle(t *testing.T) {
 		t.Error(wrong)
 	}
 	y.Release()
+	must(0, o.Close())(t)
+	eventually(t, "the arenas go", func() bool { return len(o.State().Arenas) == 0 })
+}
+
+// TestOldPeersGetNoDeviceMemory: a peer of version 1 of the protocol, such as an
+// older Go or Python one, is not told of what it does not know.
+func TestOldPeersGetNoDeviceMemory(t *testing.T) {
+	r := newRig(t, fake.Config{})
+	o := must(share.NewOwner(share.OnDevice(r.devices[0].Memory())))(t)
+	ours, theirs, err := share.Pair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	hello := make([]byte, 72)
+	hello[0] = 1
+	copy(hello[8:], "TNUR\x01\x00")
+	hello[48], hello[56] = 10, 0xff
+	must(theirs.Write(hello))(t)
+	p := must(o.Attach(t.Context(), ours))(t)
+	x := stamped(t, o, 100, 7)
+	if err := p.Offer(t.Context(), x); !errors.Is(err, share.ErrRefused) || !strings.Contains(err.Error(), "takes no memory of devices (it speaks version 1") {
+		t.Errorf("got %v, want ErrRefused with the version", err)
+	}
+	x.Release()
+	theirs.Close()
 	must(0, o.Close())(t)
 	eventually(t, "the arenas go", func() bool { return len(o.State().Arenas) == 0 })
 }
