@@ -36,8 +36,8 @@ func (e engine) MapChunk(fd, bytes int) (share.View, error) {
 	return &mappedChunk{d, at, uint64(bytes)}, nil
 }
 
-// mapView maps memory for reading. Tensors over it are read-only, too, where the
-// driver knows no memory that is only read.
+// mapView maps memory for reading. Tensors over it are read-only, too, where
+// the driver knows no memory that is only read.
 func (d *Device) mapView(m driver.Memory, size uint64) (driver.Pointer, error) {
 	if !d.noReadOnly.Load() {
 		at, err := d.mapAt(m, size, driver.AccessRead)

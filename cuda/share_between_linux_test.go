@@ -70,8 +70,8 @@ func (b *between) free(t *testing.T, when string) int64 {
 }
 
 // readerRole receives tensors from "kill" and releases them, after the device
-// has read their first elements if the label says "read". The first element must
-// be the stamp.
+// has read their first elements if the label says "read". The first element
+// must be the stamp.
 func readerRole(s *side) error {
 	o, err := share.NewOwner()
 	if err != nil {

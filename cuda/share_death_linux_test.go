@@ -153,8 +153,8 @@ func TestDeathWithoutHandle(t *testing.T) {
 	eventually(t, "the arenas go", func() bool { return len(o.State().Arenas) == 0 })
 }
 
-// TestOldPeersGetNoDeviceMemory: a peer of version 1 of the protocol, such as an
-// older Go or Python one, is not told of what it does not know.
+// TestOldPeersGetNoDeviceMemory: a peer of version 1 of the protocol, such as
+// an older Go or Python one, is not told of what it does not know.
 func TestOldPeersGetNoDeviceMemory(t *testing.T) {
 	r := newRig(t, fake.Config{})
 	o := must(share.NewOwner(share.OnDevice(r.devices[0].Memory())))(t)

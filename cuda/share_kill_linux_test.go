@@ -106,8 +106,8 @@ func TestKillMatrixOnDeviceNotices(t *testing.T) {
 	}
 }
 
-// TestRandomKillsOnDevice keeps consumers and an owner at work and kills them at
-// any time, half of the owners with a driver that shares no events.
+// TestRandomKillsOnDevice keeps consumers and an owner at work and kills them
+// at any time, half of the owners with a driver that shares no events.
 func TestRandomKillsOnDevice(t *testing.T) {
 	r := &ruin{t: t, random: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))}
 	start := time.Now()

@@ -472,8 +472,8 @@ func (c *checker) claimAll() {
 }
 
 // check copies a tensor on a stream of this process and says a violation unless
-// every element is its stamp. With last it lets go of the tensor before the copy
-// has run.
+// every element is its stamp. With last it lets go of the tensor before the
+// copy has run.
 func (c *checker) check(r *share.Received, when string, last bool) {
 	number, complete := strings.CutSuffix(r.Label, "w")
 	want, err := strconv.ParseUint(number, 10, 32)

@@ -22,14 +22,14 @@ type Device interface {
 	Granularity() (int, error)
 	// NewChunk obtains memory that other processes can map.
 	NewChunk(bytes int) (Chunk, error)
-	// MapChunk maps a chunk of another process for reading. It does not keep the
-	// descriptor.
+	// MapChunk maps a chunk of another process for reading. It does not keep
+	// the descriptor.
 	MapChunk(fd, bytes int) (View, error)
 	// OpenEvent opens an event of another process. living reports whether that
 	// process still exists: what it has not finished then, it never will.
 	OpenEvent(handle [64]byte, living func() bool) (Event, error)
-	// Settle ends blocks whose work is complete, and returns the number of those
-	// whose work is not.
+	// Settle ends blocks whose work is complete, and returns the number of
+	// those whose work is not.
 	Settle() int
 }
 
@@ -62,8 +62,9 @@ type Source interface {
 // View is a chunk of another process that is mapped here for reading.
 type View interface {
 	// Block returns a read-only buffer of a part. Work that reads it waits, on
-	// the device, for a record of the event, if after is not nil. After its last
-	// release, done is called once when the work that uses the bytes is complete.
+	// the device, for a record of the event, if after is not nil. After its
+	// last release, done is called once when the work that uses the bytes is
+	// complete.
 	Block(at, bytes int, after Event, record uint32, done func()) (*memory.Buffer, error)
 	// Unmap ends the view. It has no blocks.
 	Unmap() error
@@ -82,8 +83,8 @@ type Event interface {
 //
 // An offer is sent before the work that writes the tensor is complete if the
 // peer can open events of this process: the peer's device then waits for it.
-// Otherwise the offer waits. A process that dies takes its unfinished work along;
-// see [AfterWork].
+// Otherwise the offer waits. A process that dies takes its unfinished work
+// along; see [AfterWork].
 func OnDevice(d *memory.Device) OwnerOption {
 	return func(o *Owner) error {
 		engine, shares := d.Engine().(Device)
@@ -100,7 +101,8 @@ func OnDevice(d *memory.Device) OwnerOption {
 }
 
 // AfterWork makes an offer of a device's tensor wait until the work that writes
-// it is complete. What the peer gets is then complete even if this process dies.
+// it is complete. What the peer gets is then complete even if this process
+// dies.
 func AfterWork() OfferOption {
 	return func(c offerOptions) offerOptions {
 		c.afterWork = true
@@ -137,6 +139,15 @@ func (o *Owner) unit() int {
 	return max(hugePage, o.device.pages)
 }
 
+// settle frees blocks whose last work is complete, and returns the number of
+// those whose work is not. The caller does not have o.mu.
+func (o *Owner) settle() int {
+	if o.device == nil {
+		return 0
+	}
+	return o.device.Settle()
+}
+
 // memory returns the device of the arenas, nil for the host.
 func (o *Owner) memory() *memory.Device {
 	if o.device == nil {
@@ -155,6 +166,9 @@ var finders struct {
 // peer offers memory of it. The function returns nil if it knows no such
 // device. Packages that drive devices call this when they are initialised.
 func RegisterDevices(open func(UUID) (*memory.Device, error)) {
+	if open == nil {
+		return
+	}
 	finders.mu.Lock()
 	defer finders.mu.Unlock()
 	finders.list = append(finders.list, open)

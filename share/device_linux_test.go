@@ -8,7 +8,8 @@ import (
 )
 
 // TestDeviceMessagesOfPeers: a peer that offers memory of a device that is not
-// here is refused, and one that breaks the rules of events loses its connection.
+// here is refused, and one that breaks the rules of events loses its
+// connection.
 func TestDeviceMessagesOfPeers(t *testing.T) {
 	skipElsewhere(t)
 	checkDescriptors(t)

@@ -69,7 +69,8 @@ func TestDeviceOffers(t *testing.T) {
 	}
 }
 
-// TestNoDevice: the reason says which device it is, and what this program lacks.
+// TestNoDevice: the reason says which device it is, and what this program
+// lacks.
 func TestNoDevice(t *testing.T) {
 	_, err := deviceOf(UUID{1})
 	if err == nil || !strings.Contains(err.Error(), "this arena is on device GPU-01000000-") || !strings.Contains(err.Error(), "drives no devices") {

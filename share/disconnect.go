@@ -161,8 +161,9 @@ func (p *Peer) deathToAwait() *os.File {
 // keepFromDevice handles the end of file of a peer that holds tensors of a
 // device. Work of the peer's device may outlive its socket, but not its
 // process. Where the kernel does not name the process, nothing is ever written
-// again into the arenas of these tensors, and they are freed instead: the driver
-// keeps their memory as long as that process has it. The caller has o.mu.
+// again into the arenas of these tensors, and they are freed instead: the
+// driver keeps their memory as long as that process has it. The caller has
+// o.mu.
 func (p *Peer) keepFromDevice() {
 	if !p.lost {
 		p.quarantine()

@@ -187,6 +187,7 @@ func (o *Owner) Collect() int64 {
 	}
 	o.drain()
 	memory.Reclaim()
+	o.settle()
 	o.mu.Lock()
 	bytes := o.retireEmpty()
 	o.mu.Unlock()

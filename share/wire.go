@@ -81,7 +81,8 @@ const (
 	hostMemory = 1
 	cudaMemory = 2
 
-	// capDevices: the sender of HELLO knows arenas of devices, EVENT and OPENED.
+	// capDevices: the sender of HELLO knows arenas of devices, EVENT and
+	// OPENED.
 	capDevices = 1
 )
 
