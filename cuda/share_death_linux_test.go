@@ -177,3 +177,26 @@ func TestOldPeersGetNoDeviceMemory(t *testing.T) {
 	must(0, o.Close())(t)
 	eventually(t, "the arenas go", func() bool { return len(o.State().Arenas) == 0 })
 }
+
+// TestShareLeavesNoDescriptors: connections, arenas and events take none that
+// outlives them.
+func TestShareLeavesNoDescriptors(t *testing.T) {
+	r := newRig(t, fake.Config{})
+	count := func() int { return len(must(os.ReadDir("/proc/self/fd"))(t)) }
+	round := func(t *testing.T) {
+		p := newPair(t, r.devices[0].Memory())
+		for range 5 {
+			x := p.numbers(t, 10<<20, 1) // an arena of its own
+			must(0, p.out.Offer(t.Context(), x))(t)
+			x.Release()
+			must(p.in.Receive(t.Context()))(t).Tensor.Release()
+		}
+	}
+	t.Run("first", round)
+	var before int
+	eventually(t, "the first round is over", func() bool { before = count(); time.Sleep(20 * time.Millisecond); return count() == before })
+	for range 3 {
+		t.Run("round", round)
+	}
+	eventually(t, "no descriptor is left", func() bool { return count() <= before })
+}
