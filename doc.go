@@ -43,8 +43,10 @@
 // (programs, as text too), plan (the document that a run is executed from;
 // plan/page shows it). Both: this package, and eager (operations on tensors,
 // without a model). These are the promised packages; ARCHITECTURE.md has the
-// list, and the map of the compiler behind them. The command is cmd/tenure;
-// cmd/tenurevet checks programs that use tensors, by package vet.
+// list, and the map of the compiler behind them. Package cuda, which brings the
+// memory of CUDA devices, may still change. The command is cmd/tenure, with
+// CUDA devices cmd/tenure-cuda; cmd/tenurevet checks programs that use tensors,
+// by package vet.
 //
 // # Memory
 //

@@ -1,7 +1,9 @@
 package tenure_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,8 +14,10 @@ import (
 	"unsafe"
 
 	"github.com/tenure-go/tenure"
+	"github.com/tenure-go/tenure/internal/compute"
 	"github.com/tenure-go/tenure/internal/modeltest"
 	"github.com/tenure-go/tenure/internal/onnxtest"
+	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/memory/memorytest"
 	"github.com/tenure-go/tenure/op"
@@ -220,6 +224,39 @@ func TestNoElements(t *testing.T) {
 			t.Errorf("got %v and %s, want 0 and no elements", got, out["next"].Shape())
 		}
 		out.Release()
+	}
+}
+
+// TestPadsWithoutColumns pools the zeros around images of no columns, and of
+// some, from one load: a pool takes the pads in only where there are columns.
+func TestPadsWithoutColumns(t *testing.T) {
+	memorytest.Check(t)
+	var around []byte
+	for _, n := range []uint64{0, 0, 1, 1, 0, 0, 1, 1} {
+		around = binary.LittleEndian.AppendUint64(around, n)
+	}
+	for _, pool := range []string{"max_pool", "average_pool"} {
+		p := must(ir.Parse(`func @f(%x: f32[1,1,2,w]) {
+			weight @around: i64[8]
+			%r = relu(%x)
+			%p = pad(%r, @around)
+			%y = `+pool+`(%p) {kernel_shape = [2, 2]}
+			return %y
+		}`, op.Builtin()))
+		table := ir.WeightMap{"around": around}
+		m := must(tenure.LoadProgram(p, table))
+		defer m.Close()
+		s := modeltest.Session(t, m)
+		for _, columns := range []int{3, 0, 2, 0, 1} {
+			x := modeltest.Of(t, modeltest.Ramp(2*columns), 1, 1, 2, columns)
+			data, _ := x.UnsafeBytes()
+			want := must((&ir.Interpreter{Eval: compute.Eval, Weights: table}).Run(p, op.Arg{Type: op.Type{DType: x.DType(), Shape: x.Shape()}, Data: data}))
+			out := modeltest.Run(t, s, tenure.Inputs{"x": x})
+			if got, _ := out["y"].UnsafeBytes(); !bytes.Equal(got, want[0].Data) {
+				t.Errorf("%s of %d columns: got % x, want % x", pool, columns, got, want[0].Data)
+			}
+			out.Release()
+		}
 	}
 }
 

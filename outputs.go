@@ -124,7 +124,7 @@ func (r *running) takeOutputs() error {
 
 // newOutput makes a tensor for an output that has no bytes yet.
 func (s *Session) newOutput(t op.Type) (*tensor.Tensor, error) {
-	return tensor.Make(s.opts.outputs, t.DType, t.Shape)
+	return tensor.MakeOnHost(s.opts.outputs, t.DType, t.Shape)
 }
 
 // lend takes the caller's tensor for output i.

@@ -10,6 +10,8 @@ import (
 
 	"github.com/tenure-go/tenure"
 	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/compute"
+	"github.com/tenure-go/tenure/internal/modeltest"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/memory/memorytest"
 	"github.com/tenure-go/tenure/op"
@@ -104,5 +106,53 @@ func TestPasses(t *testing.T) {
 	}
 	if s := slices.Clone(names); len(slices.Compact(slices.Sorted(slices.Values(s)))) != len(names) {
 		t.Errorf("got %v, want each once", names)
+	}
+}
+
+// TestMarksBehindWhichReadsMove runs programs whose marks hold as they are
+// written: a pass then makes calls that read what is given up part of later
+// ones.
+func TestMarksBehindWhichReadsMove(t *testing.T) {
+	memorytest.Check(t)
+	for name, text := range map[string]string{
+		"attention": `func @f(%x: f32[1,16,4,64]) -> (f32[1,4,16,64], f32[1,16,4,64]) {
+			%r = neg(%x)
+			%q = transpose(%r) {perm = [0, 2, 1, 3]}
+			%k = transpose(%r) {perm = [0, 2, 3, 1]}
+			%z = relu(donate %r)
+			%s = matmul(%q, %k)
+			%p = softmax(%s)
+			%y = matmul(%p, %q)
+			return %y, %z
+		}`,
+		"a stack": `func @f(%x: f32[1,16,4,64]) -> (f32[1,16,64], f32[1,16,4,64]) {
+			weight @zero: i64[]
+			weight @one: i64[]
+			%r = neg(%x)
+			%t = transpose(%r) {perm = [2, 0, 1, 3]}
+			%z = relu(donate %r)
+			%a = gather(%t, @zero)
+			%b = gather(%t, @one)
+			%y = sub(%a, %b)
+			return %y, %z
+		}`,
+	} {
+		p := must(ir.Parse(text, op.Builtin()))
+		table := ir.WeightMap{"zero": make([]byte, 8), "one": {1, 0, 0, 0, 0, 0, 0, 0}}
+		m := must(tenure.LoadProgram(p, table))
+		defer m.Close()
+		s := modeltest.Session(t, m)
+		x := modeltest.Of(t, modeltest.Ramp(16*4*64), 1, 16, 4, 64)
+		data, _ := x.UnsafeBytes()
+		want := must((&ir.Interpreter{Eval: compute.Eval, Weights: table}).Run(p, op.Arg{Type: op.Type{DType: x.DType(), Shape: x.Shape()}, Data: data}))
+		out := modeltest.Run(t, s, tenure.Inputs{"x": x})
+		for i, info := range m.Outputs() {
+			w := must(tensor.FromBytes(want[i].DType, want[i].Shape, want[i].Data))
+			if fault := modeltest.Differs(out[info.Name], w, modeltest.Tolerance{RTol: 1e-5, ATol: 1e-5}); fault != "" {
+				t.Errorf("%s: output %q: %s", name, info.Name, fault)
+			}
+			w.Release()
+		}
+		out.Release()
 	}
 }

@@ -14,26 +14,27 @@ import (
 
 // Sizes of an Arena. A block of up to smallBytes is a slot of a chunk of
 // chunkBytes, in classes of which there are four between one power of two and
-// the next; every class is a multiple of alignment. A larger block is a chunk of
-// its own, in whole pages of the device.
+// the next; every class is a multiple of alignment. A larger block is a chunk
+// of its own, in whole pages of the device.
 const (
 	alignment  = 256
 	smallBytes = 1 << 20
 	chunkBytes = 8 << 20
 )
 
-// Arena is the memory of a device for tensors: it obtains chunks from the driver
-// and keeps the bytes of ended tensors for the next of their size. A kept block
-// is handed out again before the device has finished with it: the next work
-// that writes it waits for that. Its methods may be called from any goroutine.
+// Arena is the memory of a device for tensors: it obtains chunks from the
+// driver and keeps the bytes of ended tensors for the next of their size. A
+// kept block is handed out again before the device has finished with it: the
+// next work that writes it waits for that. Its methods may be called from any
+// goroutine.
 type Arena struct {
 	d    *Device
 	page uint64 // granularity of the driver's chunks
 
 	mu     sync.Mutex
-	free   map[int][]*block // kept blocks by the size of their class, the one that was freed last at the end
+	small  [numSmall]class
+	large  map[int]*class // of chunks with one block, by its size
 	chunks map[*chunk]struct{}
-	open   map[int]*chunk // the chunk of a class that has slots which were no block yet
 	stats  ArenaStats
 	limit  int64 // of the chunks' bytes, 0 means none
 }
@@ -56,13 +57,13 @@ type chunk struct {
 	at     driver.Pointer
 	bytes  uint64
 	mem    driver.Memory // 0 if the memory is of MemAlloc
-	class  int           // bytes of a slot
+	class  *class        // of its slots
 	carved int           // slots that have been blocks
 	used   int           // blocks in use
 }
 
 func newArena(d *Device) *Arena {
-	return &Arena{d: d, free: map[int][]*block{}, chunks: map[*chunk]struct{}{}, open: map[int]*chunk{}}
+	return &Arena{d: d, large: map[int]*class{}, chunks: map[*chunk]struct{}{}}
 }
 
 // classOf returns the size of the block for a request.
@@ -76,6 +77,37 @@ func (a *Arena) classOf(n int) int {
 	}
 	step := 1 << (bits.Len(uint(n-1)) - 3) // a quarter of the power of two below
 	return (n + step - 1) / step * step
+}
+
+// numSmall is the number of classes of slots: the multiples of alignment up to
+// four, and four between each power of two and the next.
+const numSmall = 4 + 4*10
+
+// class is the blocks of one size.
+type class struct {
+	size int
+	kept []*block // the one that was freed last at the end
+	open *chunk   // has slots that were no block yet; nil if none has
+}
+
+// class returns the class of blocks of a size that classOf returned. The caller
+// has the lock.
+func (a *Arena) class(size int) *class {
+	var c *class
+	switch {
+	case size > smallBytes:
+		if c = a.large[size]; c == nil {
+			c = new(class)
+			a.large[size] = c
+		}
+	case size <= 4*alignment:
+		c = &a.small[size/alignment-1]
+	default:
+		power := bits.Len(uint(size-1)) - 1 // the size is above 2^power, and at most its double
+		c = &a.small[4+4*(power-10)+(size-1-1<<power)>>(power-2)]
+	}
+	c.size = size
+	return c
 }
 
 // pageBytes returns the unit of the driver's chunks.
@@ -104,11 +136,14 @@ func (a *Arena) Alloc(bytes int, p memory.Purpose) (*memory.Buffer, error) {
 
 // alloc prefers a block that s can write at once, if s is not nil.
 func (a *Arena) alloc(bytes int, p memory.Purpose, s *Stream) (*memory.Buffer, error) {
-	if bytes < 0 {
-		return nil, fmt.Errorf("cuda: allocate on %s: got %d bytes, want 0 or more", a.d, bytes)
+	if a == nil || a.d == nil {
+		return nil, fmt.Errorf("cuda: allocate %d bytes: got no arena, want one of Device.Arena: %w", bytes, memory.ErrReleased)
 	}
-	if a.d.closed.Load() {
-		return nil, fmt.Errorf("cuda: allocate %d bytes: %s is closed: %w", bytes, a.d, memory.ErrReleased)
+	if err := a.d.usable("allocate"); err != nil {
+		return nil, err
+	}
+	if bytes < 0 || bytes > 1<<46 {
+		return nil, fmt.Errorf("cuda: allocate on %s: got %d bytes, want 0 to 2^46", a.d, bytes)
 	}
 	memory.Reclaim()
 	b, err := a.take(a.classOf(bytes), s)
@@ -117,46 +152,46 @@ func (a *Arena) alloc(bytes int, p memory.Purpose, s *Stream) (*memory.Buffer, e
 	}
 	buf, err := a.d.mem.Own(&b.Remote, bytes, p)
 	if err != nil {
-		a.giveBack(b)
+		b.GiveBack()
 		return nil, err
 	}
 	return buf, nil
 }
 
 // take returns a block of a class.
-func (a *Arena) take(class int, s *Stream) (*block, error) {
+func (a *Arena) take(size int, s *Stream) (*block, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if b := a.kept(class, s); b != nil {
+	c := a.class(size)
+	if b := a.kept(c, s); b != nil {
 		return b, nil
 	}
-	b, err := a.carve(class)
+	b, err := a.carve(c)
 	if err == nil || !errors.Is(err, memory.ErrLimit) {
 		return b, err
 	}
-	return a.takeAfterCollection(class, s, err)
+	return a.takeAfterCollection(c, s, err)
 }
 
 // looks bounds the search for a block that needs no wait.
 const looks = 4
 
 // kept takes a kept block of the class. The caller has the lock.
-func (a *Arena) kept(class int, s *Stream) *block {
-	list := a.free[class]
-	if len(list) == 0 {
+func (a *Arena) kept(c *class, s *Stream) *block {
+	i := len(c.kept) - 1
+	if i < 0 {
 		return nil
 	}
-	i := len(list) - 1
 	if s != nil {
 		for j := i; j >= 0 && j > i-looks; j-- {
-			if list[j].isReadyFor(s) {
+			if c.kept[j].isReadyFor(s) {
 				i = j
 				break
 			}
 		}
 	}
-	b := list[i]
-	a.free[class] = slices.Delete(list, i, i+1)
+	b := c.kept[i]
+	c.kept = slices.Delete(c.kept, i, i+1)
 	a.stats.Reused++
 	a.count(b, 1)
 	return b
@@ -171,35 +206,35 @@ func (a *Arena) count(b *block, n int) {
 }
 
 // carve makes a block out of a chunk. The caller has the lock.
-func (a *Arena) carve(class int) (*block, error) {
-	size := uint64(class)
-	if class <= smallBytes {
-		if c := a.open[class]; c != nil {
-			return a.slot(c), nil
-		}
+func (a *Arena) carve(c *class) (*block, error) {
+	if c.open != nil {
+		return a.slot(c.open), nil
+	}
+	size := uint64(c.size)
+	if c.size <= smallBytes {
 		size = chunkBytes
-		if class <= smallBytes/16 {
+		if c.size <= smallBytes/16 {
 			size = chunkBytes / 4
 		}
 		if page := a.pageBytes(); size%page != 0 {
 			size += page - size%page
 		}
 	}
-	c, err := a.obtain(size)
+	k, err := a.obtain(size)
 	if err != nil {
 		return nil, err
 	}
-	c.class = class
-	a.open[class] = c
-	return a.slot(c), nil
+	k.class, c.open = c, k
+	return a.slot(k), nil
 }
 
-// slot makes a block of the next slot of c that was none yet.
-func (a *Arena) slot(c *chunk) *block {
-	b := &block{d: a.d, bytes: c.class, home: c}
-	b.Remote = memory.Remote{Device: a.d.mem, Address: uintptr(c.at) + uintptr(c.carved*c.class), Keeper: b}
-	if c.carved++; c.carved == int(c.bytes)/c.class {
-		delete(a.open, c.class)
+// slot makes a block of the next slot of k that was none yet.
+func (a *Arena) slot(k *chunk) *block {
+	c := k.class
+	b := &block{d: a.d, bytes: c.size, home: k}
+	b.Remote = memory.Remote{Device: a.d.mem, Address: uintptr(k.at) + uintptr(k.carved*c.size), Keeper: b}
+	if k.carved++; k.carved == int(k.bytes)/c.size {
+		c.open = nil
 	}
 	a.stats.Fresh++
 	a.stats.Kept += int64(b.bytes)
@@ -264,27 +299,26 @@ func (d *Device) unmap(at driver.Pointer, size uint64) error {
 }
 
 // giveBack keeps the block for the next allocation of its class.
-func (c *chunk) giveBack(b *block) { c.a.giveBack(b) }
-
-func (a *Arena) giveBack(b *block) {
+func (k *chunk) giveBack(b *block) {
+	a := k.a
 	a.mu.Lock()
-	defer a.mu.Unlock()
 	a.count(b, -1)
-	a.free[b.bytes] = append(a.free[b.bytes], b)
+	k.class.kept = append(k.class.kept, b)
+	a.mu.Unlock()
 }
 
 // takeAfterCollection is take when the driver has no more memory: it lets go
 // what nothing uses, in the order of what that costs. The caller has the lock,
 // which is given up meanwhile.
-func (a *Arena) takeAfterCollection(class int, s *Stream, refused error) (*block, error) {
+func (a *Arena) takeAfterCollection(c *class, s *Stream, refused error) (*block, error) {
 	try := func() (b *block) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		if b = a.kept(class, s); b != nil {
+		if b = a.kept(c, s); b != nil {
 			return b
 		}
 		a.trim()
-		b, err := a.carve(class)
+		b, err := a.carve(c)
 		if err != nil {
 			refused = err
 		}
@@ -313,8 +347,8 @@ func (a *Arena) waitForKept() (busy bool) {
 	for deadline := time.Now().Add(time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Microsecond) {
 		a.mu.Lock()
 		left := false
-		for _, list := range a.free {
-			for _, b := range list {
+		for k := range a.chunks {
+			for _, b := range k.class.kept {
 				if idle, err := b.isIdle(); !idle && err == nil {
 					left = true
 				}
@@ -332,6 +366,9 @@ func (a *Arena) waitForKept() (busy bool) {
 // Trim gives chunks back to the driver that have no block in use and whose work
 // is complete, and returns their bytes.
 func (a *Arena) Trim() int64 {
+	if a == nil || a.d == nil {
+		return 0
+	}
 	a.d.limbo.poll()
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -339,30 +376,30 @@ func (a *Arena) Trim() int64 {
 }
 
 func (a *Arena) trim() (bytes int64) {
-	for c := range a.chunks {
-		if c.used > 0 || !a.isIdle(c) {
+	for k := range a.chunks {
+		if k.used > 0 || !k.isIdle() {
 			continue
 		}
-		a.free[c.class] = slices.DeleteFunc(a.free[c.class], func(b *block) bool { return b.home == c })
-		if len(a.free[c.class]) == 0 {
-			delete(a.free, c.class)
+		c := k.class
+		c.kept = slices.DeleteFunc(c.kept, func(b *block) bool { return b.home == k })
+		if c.open == k {
+			c.open = nil
 		}
-		if a.open[c.class] == c {
-			delete(a.open, c.class)
-		}
-		a.stats.Kept -= int64(c.carved * c.class)
+		a.stats.Kept -= int64(k.carved * c.size)
 		a.stats.Chunks--
-		a.stats.Bytes -= int64(c.bytes)
-		bytes += int64(c.bytes)
-		delete(a.chunks, c)
-		_ = c.release() // the driver refuses only what is not its own, or everything after the device is lost
+		a.stats.Bytes -= int64(k.bytes)
+		bytes += int64(k.bytes)
+		delete(a.chunks, k)
+		_ = k.release() // the driver refuses only what is not its own, or everything after the device is lost
 	}
 	return bytes
 }
 
-func (a *Arena) isIdle(c *chunk) bool {
-	for _, b := range a.free[c.class] {
-		if b.home != c {
+// isIdle reports whether all work that uses the chunk, in which no block is in
+// use, is complete.
+func (k *chunk) isIdle() bool {
+	for _, b := range k.class.kept {
+		if b.home != k {
 			continue
 		}
 		if idle, err := b.isIdle(); !idle && err == nil {
@@ -383,6 +420,9 @@ func (c *chunk) release() error {
 // SetLimit bounds the bytes that the arena obtains from the driver, and returns
 // the previous bound; 0 means none.
 func (a *Arena) SetLimit(bytes int64) (old int64) {
+	if a == nil {
+		return 0
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	old, a.limit = a.limit, max(bytes, 0)
@@ -391,6 +431,9 @@ func (a *Arena) SetLimit(bytes int64) (old int64) {
 
 // Stats returns the statistics of the arena.
 func (a *Arena) Stats() ArenaStats {
+	if a == nil {
+		return ArenaStats{}
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := a.stats
@@ -407,8 +450,8 @@ func (a *Arena) end() error {
 		errs = append(errs, c.release())
 		delete(a.chunks, c)
 	}
-	clear(a.free)
-	clear(a.open)
+	clear(a.large)
+	a.small = [numSmall]class{}
 	a.stats = ArenaStats{Reused: a.stats.Reused, Fresh: a.stats.Fresh}
 	return errors.Join(errs...)
 }

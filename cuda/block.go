@@ -14,22 +14,36 @@ import (
 // buffer waits for work that used them in the one before.
 type block struct {
 	memory.Remote
-	d     *Device
-	bytes int
-	home  home // where it goes at the end of its buffer
+	d       *Device
+	bytes   int
+	home    home // where it goes at the end of its buffer
+	managed bool // the driver moves the bytes between the device and the host
 
-	mu      sync.Mutex
-	wrote   stamp
-	reads   []stamp // of streams that read since, one for each
-	foreign bool    // code outside this package may have submitted work that uses the bytes
+	mu    sync.Mutex
+	wrote stamp
+	reads []stamp // of streams that read since, one for each
+	asked uint64  // of wholeEvent.isComplete: whether foreign work is complete
+	lent  atomic.Uint32
 }
+
+// Bits of lent: what code outside this package may do with the bytes in work
+// that it has submitted, or will submit while its export is out.
+const (
+	lentRead = 1 << iota
+	lentWrite
+)
 
 // home takes back the bytes of a block whose buffer has ended. It must not wait
 // for the device.
 type home interface{ giveBack(*block) }
 
 // GiveBack ends the buffer.
-func (b *block) GiveBack() { b.home.giveBack(b) }
+func (b *block) GiveBack() {
+	b.mu.Lock()
+	b.asked = 0 // foreign work that was submitted meanwhile counts, too
+	b.mu.Unlock()
+	b.home.giveBack(b)
+}
 
 // blockOf returns the block of a buffer, nil if the bytes are not of a CUDA
 // device.
@@ -48,14 +62,17 @@ func (b *block) pointer() driver.Pointer { return driver.Pointer(b.Address) }
 func (b *block) before(s *Stream, write bool) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.foreign {
+	if err := s.await(b.wrote); err != nil {
+		return err
+	}
+	if b.mustWait(write) {
 		if err := s.awaitAll(b.d); err != nil {
 			return err
 		}
-		b.foreign = false
-	}
-	if err := s.await(b.wrote); err != nil {
-		return err
+		// The wait counts as the last write: other streams wait for it, and so
+		// for the foreign work.
+		b.wrote = stamp{s, s.submitted.Add(1)}
+		b.waited(write)
 	}
 	if !write {
 		return nil
@@ -66,6 +83,23 @@ func (b *block) before(s *Stream, write bool) error {
 		}
 	}
 	return nil
+}
+
+// mustWait reports whether foreign work must precede a use of the bytes.
+func (b *block) mustWait(write bool) bool {
+	lent := b.lent.Load()
+	return lent&lentWrite != 0 || write && lent != 0
+}
+
+// waited records that the work that uses the bytes next is behind foreign work.
+// Whoever reads may do so beside exports for reading that are still out, so
+// their mark stays; whoever writes knows that none is.
+func (b *block) waited(write bool) {
+	if write {
+		b.lent.Store(0)
+	} else {
+		b.lent.And(^uint32(lentWrite))
+	}
 }
 
 // after stamps the bytes with work that was submitted.
@@ -91,12 +125,13 @@ func (b *block) after(w stamp, write bool) {
 func (b *block) isIdle() (bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.foreign {
-		done, err := b.d.whole.isComplete(b.d)
+	if b.lent.Load() != 0 {
+		done, err := b.d.whole.isComplete(b.d, &b.asked)
 		if !done || err != nil {
 			return false, err
 		}
-		b.foreign = false
+		b.lent.Store(0)
+		b.asked = 0
 	}
 	if done, err := b.wrote.isComplete(); !done {
 		return false, err
@@ -116,7 +151,7 @@ func (b *block) isReadyFor(s *Stream) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	ready := func(w stamp) bool { return w.s == nil || w.s == source(s) || w.s.done() >= w.at }
-	if b.foreign || !ready(b.wrote) {
+	if b.lent.Load() != 0 || !ready(b.wrote) {
 		return false
 	}
 	for _, r := range b.reads {
@@ -128,11 +163,16 @@ func (b *block) isReadyFor(s *Stream) bool {
 }
 
 // lend marks that foreign code may submit work that uses the bytes, on streams
-// that this package does not know.
-func (b *block) lend() {
-	b.mu.Lock()
-	b.foreign = true
-	b.mu.Unlock()
+// that this package does not know. The caller has an export, so no other
+// goroutine takes the mark away.
+func (b *block) lend(write bool) {
+	mark := uint32(lentRead)
+	if write {
+		mark |= lentWrite
+	}
+	if b.lent.Load()&mark != mark { // an exchange of a tensor that is lent already writes nothing
+		b.lent.Or(mark)
+	}
 }
 
 // limbo is the blocks of a device whose buffers have ended and whose bytes must
@@ -140,6 +180,7 @@ func (b *block) lend() {
 // of other libraries and processes.
 type limbo struct {
 	streams atomic.Int32 // open streams of the device
+	polling sync.Mutex   // held while blocks are out of the list to be looked at
 
 	mu       sync.Mutex
 	waiting  []leaving
@@ -188,8 +229,14 @@ func (l *limbo) watch(wait time.Duration) {
 	}
 }
 
-// poll lets blocks go whose work is complete, and returns their number.
+// poll lets blocks go whose work is complete, and returns their number. It does
+// nothing while another call does, which may be the one that this call is in:
+// the end of a block can run code of other libraries.
 func (l *limbo) poll() int {
+	if !l.polling.TryLock() {
+		return 0
+	}
+	defer l.polling.Unlock()
 	l.mu.Lock()
 	waiting := l.waiting
 	l.waiting = nil
@@ -206,6 +253,19 @@ func (l *limbo) poll() int {
 	l.waiting = append(l.waiting, stay...)
 	l.mu.Unlock()
 	return len(waiting) - len(stay)
+}
+
+// drain lets all blocks go: the device has no work.
+func (l *limbo) drain() {
+	l.polling.Lock()
+	defer l.polling.Unlock()
+	l.mu.Lock()
+	waiting := l.waiting
+	l.waiting = nil
+	l.mu.Unlock()
+	for _, w := range waiting {
+		w.then()
+	}
 }
 
 // len returns the number of blocks that wait.

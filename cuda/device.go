@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/tenure-go/tenure/cuda/internal/driver"
@@ -26,8 +27,11 @@ type Device struct {
 	limbo limbo
 	stage stage
 	code  modules
+	pins  pins
 
 	whole      wholeEvent
+	handles    sync.Map     // of driver.Stream: the *Stream that is open on it
+	borrowed   atomic.Int32 // imports that have not been given back, and tensors in page-locked memory
 	events     sharedEvents
 	guests     atomic.Int32 // arenas and events of other processes that are open
 	noReadOnly atomic.Bool  // the driver maps no memory that is only read
@@ -111,36 +115,83 @@ func (d *Device) read() (err error) {
 }
 
 // Info describes the device.
-func (d *Device) Info() Info { return d.info }
+func (d *Device) Info() Info {
+	if d == nil {
+		return Info{}
+	}
+	return d.info
+}
 
 // Number returns the number of the device in this process.
-func (d *Device) Number() int { return d.number }
+func (d *Device) Number() int {
+	if d == nil {
+		return 0
+	}
+	return d.number
+}
 
 // String returns a name such as "cuda:0".
-func (d *Device) String() string { return d.mem.String() }
+func (d *Device) String() string {
+	if d.none() {
+		return "cuda:none"
+	}
+	return d.mem.String()
+}
+
+// none reports whether the device is nil or zero.
+func (d *Device) none() bool { return d == nil || d.drv == nil }
+
+// usable returns an error for a device that is none or closed.
+func (d *Device) usable(op string) error {
+	switch {
+	case d.none():
+		return fmt.Errorf("cuda: %s: got no device, want one of Driver.Device: %w", op, ErrNone)
+	case d.closed.Load():
+		return fmt.Errorf("cuda: %s: %s is closed: %w", op, d, memory.ErrReleased)
+	}
+	return nil
+}
 
 // Memory returns the memory of the device, for [tensor.To] and its figures.
-func (d *Device) Memory() *memory.Device { return d.mem }
+func (d *Device) Memory() *memory.Device {
+	if d == nil {
+		return nil
+	}
+	return d.mem
+}
 
 // Arena returns the arena from which tensors of the device are allocated.
-func (d *Device) Arena() *Arena { return d.arena }
+func (d *Device) Arena() *Arena {
+	if d == nil {
+		return nil
+	}
+	return d.arena
+}
 
 // Main returns the stream on which [tensor.To] and other calls that name no
 // stream submit their copies. It ends with the device.
-func (d *Device) Main() *Stream { return d.main }
+func (d *Device) Main() *Stream {
+	if d == nil {
+		return nil
+	}
+	return d.main
+}
 
 // Close ends the device: it waits for its work, gives its memory back and
 // releases its context. While it has tensors or streams, it does nothing and
 // returns [memory.ErrShared].
 func (d *Device) Close() error {
-	if d.closed.Load() {
+	if d.none() || d.closed.Load() {
 		return nil
 	}
 	memory.Reclaim()
 	if err := d.drv.CtxSynchronize(d.ctx); err != nil && !isLost(err) {
 		return d.fail("close", err)
 	}
-	d.limbo.poll()
+	d.limbo.drain()
+	if n := d.borrowed.Load(); n > 0 {
+		return fmt.Errorf("cuda: close %s: got %d tensors that are imported or in page-locked memory, want none: %w", d, n, memory.ErrShared)
+	}
 	if n := d.streams(); n > 1 {
 		return fmt.Errorf("cuda: close %s: got %d streams that are open, want none: %w", d, n-1, memory.ErrShared)
 	}
@@ -151,7 +202,7 @@ func (d *Device) Close() error {
 		return fmt.Errorf("cuda: close: %w", err)
 	}
 	d.closed.Store(true)
-	errs := []error{d.code.unload(d), d.stage.free(d), d.arena.end(), d.whole.destroy(d), d.main.end(), d.events.destroy(d)}
+	errs := []error{d.code.unload(d), d.stage.free(d), d.pins.free(d), d.arena.end(), d.whole.destroy(d), d.main.end(false), d.events.destroy(d)}
 	errs = append(errs, d.drv.DevicePrimaryCtxRelease(d.handle))
 	d.c.forget(d)
 	for _, err := range errs {

@@ -13,18 +13,19 @@
 //
 // The driver's library is opened at run time; there is no cgo and no toolkit. A
 // program that imports this package needs the platform's dynamic loader; one
-// that does not stays static.
+// that does not stays static. docs/cuda.md is the guide. This package may still
+// change; its API is not promised: see ARCHITECTURE.md.
 //
 // # Ownership
 //
 // A tensor on a device has handles, holders, flags and uses like one of the
 // host: borrow, reuse and donate mean the same, and package memory counts its
-// bytes under the device and the purpose. A device asks one question more before
-// it writes: has the work that reads these bytes finished? Every allocation has
-// stamps, the place in its stream of the last work that wrote it, and of the
-// last work on each stream that read it. Work on a stream waits, on the device
-// and never on the host, for the stamps of other streams. An event is recorded
-// only where work crosses streams.
+// bytes under the device and the purpose. A device asks one question more
+// before it writes: has the work that reads these bytes finished? Every
+// allocation has stamps, the place in its stream of the last work that wrote
+// it, and of the last work on each stream that read it. Work on a stream waits,
+// on the device and never on the host, for the stamps of other streams. An
+// event is recorded only where work crosses streams.
 //
 // A tensor may be released as soon as the work that uses it was submitted. Its
 // bytes are reused by the same stream at once; another stream that gets them
@@ -37,6 +38,14 @@
 // calls no function of the driver. [Arena.Trim] gives unused chunks back. When
 // the device has no more, the arena gives back its unused chunks, lets exports
 // and dropped tensors end, and only then fails with [memory.ErrLimit].
+//
+// # Exchange
+//
+// Package dlpack exchanges tensors of a device with other libraries, in place.
+// A tensor that was lent has a mark: work of other libraries may use its bytes,
+// on streams that this package does not know. Work that must come after that
+// waits for the whole device, once. Imported bytes are a tensor like any other;
+// they are given back when the work that uses them is complete.
 //
 // # Concurrency
 //

@@ -89,16 +89,26 @@ func advice(err error) string {
 func versionText(v int) string { return fmt.Sprintf("%d.%d", v/1000, v%1000/10) }
 
 // Version returns the version of CUDA that the driver supports, such as 12.9.
-func (c *Driver) Version() string { return versionText(c.version) }
+func (c *Driver) Version() string {
+	if c == nil {
+		return versionText(0)
+	}
+	return versionText(c.version)
+}
 
 // Len returns the number of devices.
-func (c *Driver) Len() int { return len(c.devices) }
+func (c *Driver) Len() int {
+	if c == nil {
+		return 0
+	}
+	return len(c.devices)
+}
 
 // Device returns the device with that number, which counts from 0, and keeps it
 // open until [Device.Close].
 func (c *Driver) Device(i int) (*Device, error) {
-	if i < 0 || i >= len(c.devices) {
-		return nil, fmt.Errorf("cuda: device: got number %d, want 0 to %d", i, len(c.devices)-1)
+	if n := c.Len(); i < 0 || i >= n {
+		return nil, fmt.Errorf("cuda: device: got number %d, want it below %d, the number of devices: %w", i, n, ErrNone)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -120,17 +130,4 @@ func (c *Driver) forget(d *Device) {
 	if c.devices[d.number] == d {
 		c.devices[d.number] = nil
 	}
-}
-
-// opened lists the open devices.
-func (c *Driver) opened() []*Device {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var list []*Device
-	for _, d := range c.devices {
-		if d != nil {
-			list = append(list, d)
-		}
-	}
-	return list
 }

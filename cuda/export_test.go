@@ -2,19 +2,13 @@ package cuda
 
 import "github.com/tenure-go/tenure/cuda/internal/driver"
 
-// Free returns the bytes of the device that no process has.
-func (d *Device) Free() (uint64, error) {
-	free, _, err := d.drv.MemGetInfo(d.ctx)
-	return free, err
-}
-
 // ViewsAreWritable reports whether the driver refused to map memory of another
 // process for reading only.
-func (d *Device) ViewsAreWritable() bool { return d.noReadOnly.Load() }
+func ViewsAreWritable(d *Device) bool { return d.noReadOnly.Load() }
 
 // SharedEvents makes up to most events that other processes can open, and
 // returns how many there were when the driver refused another one, and why.
-func (d *Device) SharedEvents(most int) (n int, err error) {
+func SharedEvents(d *Device, most int) (n int, err error) {
 	var all []driver.Event
 	for n < most && err == nil {
 		var e driver.Event

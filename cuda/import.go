@@ -141,12 +141,12 @@ func (e *foreignEvent) ask() error {
 	return nil
 }
 
-func (e *foreignEvent) precede(s *Stream, at uint64) (uint64, error) {
+func (e *foreignEvent) precede(d *Device, h driver.Stream, at uint64) (uint64, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	known := e.known.Load()
 	if err := e.ask(); err != nil {
-		return 0, s.d.fail("wait", err)
+		return 0, d.fail("wait", err)
 	}
 	switch {
 	case e.complete.Load() >= at:
@@ -154,8 +154,8 @@ func (e *foreignEvent) precede(s *Stream, at uint64) (uint64, error) {
 	case e.lost >= at:
 		return 0, fmt.Errorf("cuda: wait for work of another process on %s: the process died before the work was complete: %w", e.d, share.ErrClosed)
 	}
-	if err := s.d.drv.StreamWaitEvent(s.d.ctx, s.handle, e.event); err != nil {
-		return 0, s.d.fail("wait", err)
+	if err := d.drv.StreamWaitEvent(d.ctx, h, e.event); err != nil {
+		return 0, d.fail("wait", err)
 	}
 	return known, nil
 }

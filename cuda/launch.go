@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"sync"
 
 	"github.com/tenure-go/tenure/cuda/internal/driver"
+	"github.com/tenure-go/tenure/cuda/internal/kernels"
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/shape"
@@ -33,6 +35,9 @@ type Function struct {
 // Compile compiles PTX text for the device. The error has what the compiler
 // says. The caller closes the module.
 func (d *Device) Compile(ptx string) (*Module, error) {
+	if err := d.usable("compile"); err != nil {
+		return nil, err
+	}
 	h, log, err := d.drv.ModuleLoadData(d.ctx, ptx)
 	if err != nil {
 		if log != "" {
@@ -45,6 +50,9 @@ func (d *Device) Compile(ptx string) (*Module, error) {
 
 // Function returns the kernel of that name.
 func (m *Module) Function(name string) (*Function, error) {
+	if m == nil || m.d == nil {
+		return nil, fmt.Errorf("cuda: function %q: got no module, want one of Device.Compile: %w", name, memory.ErrReleased)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
@@ -60,6 +68,9 @@ func (m *Module) Function(name string) (*Function, error) {
 // Close unloads the module. Its functions must not be launched any more; work
 // that was submitted still runs.
 func (m *Module) Close() error {
+	if m == nil || m.d == nil {
+		return fmt.Errorf("cuda: close module: got none: %w", memory.ErrReleased)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
@@ -106,21 +117,38 @@ func Out(x *tensor.Tensor) Arg {
 	return Arg{x: x.Donate(), write: true}
 }
 
-// Value passes a number: a Go integer or float of fixed size, as the parameter's
-// type of the same size.
+// Value passes a number: a Go integer or float of fixed size, as the
+// parameter's type of the same size.
 func Value(v any) Arg {
-	data, err := binary.Append(nil, binary.LittleEndian, v)
-	if err != nil || len(data) == 0 {
+	data := numberBytes(v)
+	if data == nil {
 		return Arg{err: fmt.Errorf("got a value of type %T, want a number of fixed size: %w", v, tensor.ErrDType)}
 	}
 	return Arg{value: data}
+}
+
+// numberBytes returns the bytes of a number of fixed size in the order of
+// devices, nil if v is none.
+func numberBytes(v any) []byte {
+	switch reflect.ValueOf(v).Kind() {
+	case reflect.Bool, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64,
+		reflect.Float32, reflect.Float64, reflect.Complex64, reflect.Complex128:
+		data, err := binary.Append(nil, binary.LittleEndian, v)
+		if err == nil {
+			return data
+		}
+	}
+	return nil
 }
 
 // Launch submits a kernel. shared is the bytes of dynamic shared memory. The
 // number and sizes of the arguments must be those of the kernel: the driver
 // does not check them.
 func (s *Stream) Launch(f *Function, grid, block Dim, shared int, args ...Arg) error {
-	if f == nil || f.m.d != s.d {
+	if err := s.none("launch"); err != nil {
+		return err
+	}
+	if f == nil || f.m == nil || f.m.d != s.d {
 		return fmt.Errorf("cuda: launch on %s: got a function of another device or none, want one that was compiled for it: %w", s.d, tensor.ErrDevice)
 	}
 	op := tensor.NewOperation("launch " + f.name).OnDevices()
@@ -177,6 +205,9 @@ func (s *Stream) Launch(f *Function, grid, block Dim, shared int, args ...Arg) e
 // Make returns a tensor on the stream's device whose values are undefined, for
 // work of the stream that writes every element.
 func (s *Stream) Make(dt dtype.DType, sh *shape.Shape) (*tensor.Tensor, error) {
+	if err := s.none("make"); err != nil {
+		return nil, err
+	}
 	return tensor.Make(s.Source(memory.Activations), dt, sh)
 }
 
@@ -190,71 +221,69 @@ type streamSource struct {
 }
 
 func (f streamSource) Alloc(bytes int) (*memory.Buffer, error) {
+	if err := f.s.none("allocate"); err != nil {
+		return nil, err
+	}
 	return f.s.d.arena.alloc(bytes, f.p, f.s)
 }
 
 // Zeros returns a tensor of zeros on the stream's device.
 func (s *Stream) Zeros(dt dtype.DType, sh *shape.Shape) (*tensor.Tensor, error) {
 	t, err := s.Make(dt, sh)
+	if err != nil || t.NumBytes() == 0 {
+		return t, err
+	}
+	buf, at, err := t.Hold()
 	if err != nil {
+		_ = t.Release()
 		return nil, err
 	}
-	if err := s.clear(t); err != nil {
+	defer buf.Release()
+	b := blockOf(buf.Remote())
+	if err := s.submit("zeros", []use{{b, true}}, func() error {
+		return s.d.drv.MemsetD8Async(s.d.ctx, b.pointer()+driver.Pointer(at), 0, uint64(t.NumBytes()), s.handle)
+	}); err != nil {
 		_ = t.Release()
 		return nil, err
 	}
 	return t, nil
 }
 
-var opZeros = tensor.NewOperation("zeros").OnDevices()
-
-func (s *Stream) clear(t *tensor.Tensor) error {
-	if t.NumBytes() == 0 {
-		return nil
-	}
-	var o operands
-	if err := o.begin(s, opZeros, t); err != nil {
-		return err
-	}
-	defer o.taken.Rollback()
-	o.uses[0].write = true // nothing else knows the tensor
-	return s.submit("zeros", o.uses, func() error {
-		return s.d.drv.MemsetD8Async(s.d.ctx, driver.Pointer(o.at(0)), 0, uint64(t.NumBytes()), s.handle)
-	})
-}
-
 // modules is the kernels of this package on a device, compiled when they are
 // first used.
 type modules struct {
 	mu        sync.Mutex
-	loaded    map[string]driver.Module // by the text's name
-	functions map[string]driver.Function
+	loaded    map[string]driver.Module // by the name of the text
+	functions map[*kernels.Kernel]driver.Function
 }
 
-// function returns the kernel of that name in a text of this package.
-func (d *Device) function(text, name string, source func() string) (driver.Function, error) {
+// function returns a kernel of this package.
+func (d *Device) function(k *kernels.Kernel) (driver.Function, error) {
 	m := &d.code
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	key := text + "." + name
-	if f := m.functions[key]; f != 0 {
+	if f := m.functions[k]; f != 0 {
 		return f, nil
 	}
 	if m.functions == nil {
-		m.functions, m.loaded = map[string]driver.Function{}, map[string]driver.Module{}
+		m.functions, m.loaded = map[*kernels.Kernel]driver.Function{}, map[string]driver.Module{}
 	}
-	if m.loaded[text] == 0 {
-		h, log, err := d.drv.ModuleLoadData(d.ctx, source())
+	if m.loaded[k.Module] == 0 {
+		text, err := kernels.Source(k.Module)
 		if err != nil {
-			return 0, fmt.Errorf("%w\n%s", d.fail("compile "+text, err), log)
+			return 0, err
 		}
-		m.loaded[text] = h
+		h, log, err := d.drv.ModuleLoadData(d.ctx, text)
+		if err != nil {
+			return 0, fmt.Errorf("compile the kernels of %s: %w\n%s", k.Module, err, log)
+		}
+		m.loaded[k.Module] = h
 	}
-	f, err := d.drv.ModuleGetFunction(d.ctx, m.loaded[text], name)
+	f, err := d.drv.ModuleGetFunction(d.ctx, m.loaded[k.Module], k.Name)
 	if err != nil {
-		return 0, d.fail("kernel "+key, err)
+		return 0, err
 	}
-	m.functions[key] = f
+	m.functions[k] = f
 	return f, nil
 }
 

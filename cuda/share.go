@@ -119,7 +119,7 @@ func (c *sharedChunk) Block(at, bytes int, done func()) (*memory.Buffer, error) 
 // may write it is all work of the device.
 func (b *block) written() (stamp, error) {
 	b.mu.Lock()
-	foreign, w := b.foreign, b.wrote
+	foreign, w := b.mustWait(false), b.wrote
 	b.mu.Unlock()
 	if !foreign {
 		return w, nil

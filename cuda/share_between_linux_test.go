@@ -308,7 +308,7 @@ func ownerDies(t *testing.T, b *between) {
 		t.Errorf("after the death of the owner: %v", err)
 	}
 	y.Release()
-	t.Logf("the driver maps memory of others for reading only: %t", !b.device().ViewsAreWritable())
+	t.Logf("the driver maps memory of others for reading only: %t", !cuda.ViewsAreWritable(b.device()))
 	got.Tensor.Release()
 	must(0, o.Close())(t)
 	b.device().Arena().Trim()
@@ -456,6 +456,6 @@ func countEvents(t *testing.T, b *between) {
 	if !b.real {
 		most = 64
 	}
-	n, err := b.device().SharedEvents(most)
+	n, err := cuda.SharedEvents(b.device(), most)
 	t.Logf("%d interprocess events, then %v", n, err)
 }

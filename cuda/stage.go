@@ -12,10 +12,10 @@ import (
 	"github.com/tenure-go/tenure/memory"
 )
 
-// Copies between the host and a device go through windows of page-locked memory,
-// because the driver copies from other memory only while the caller waits. Two
-// windows are enough for the processor to fill one while the device reads the
-// other; four let a second goroutine go on.
+// Copies between the host and a device go through windows of page-locked
+// memory, because the driver copies from other memory only while the caller
+// waits. Two windows are enough for the processor to fill one while the device
+// reads the other; four let a second goroutine go on.
 const (
 	windowBytes = 1 << 20
 	maxWindows  = 4
@@ -36,8 +36,8 @@ type window struct {
 }
 
 // window returns a window that the device no longer uses. Without wait it
-// returns nil if all are in use by goroutines, for a caller that has one: two of
-// these that waited for each other would wait forever.
+// returns nil if all are in use by goroutines, for a caller that has one: two
+// of these that waited for each other would wait forever.
 func (d *Device) window(ctx context.Context, op string, wait bool) (*window, error) {
 	w, err := d.anyWindow(wait)
 	if w == nil || err != nil {
@@ -240,8 +240,4 @@ func (e engine) block(op string, buf *memory.Buffer, at, bytes int) (*block, err
 		return nil, fmt.Errorf("cuda: %s: got bytes %d to %d, want them within a buffer of %d", op, at, at+bytes, buf.Len())
 	}
 	return b, nil
-}
-
-func (e engine) Gather(ctx context.Context, to *memory.Buffer, at int, from memory.Spread) error {
-	return fmt.Errorf("cuda: gather: %w", memory.ErrDevice)
 }

@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -43,9 +44,11 @@ type stamp struct {
 type source interface {
 	// done returns the number up to which all work is known to be complete.
 	done() uint64
-	// precede makes later work of s wait for the work up to the number at, and
-	// returns up to which number it does. The caller has the lock of s.
-	precede(s *Stream, at uint64) (uint64, error)
+	// precede makes later work of a stream of d, which another library may have
+	// made, wait for the work up to the number at, and returns up to which
+	// number it does; 0 if nothing waits, because the work is complete. The
+	// caller has the lock of a Stream that is on h.
+	precede(d *Device, h driver.Stream, at uint64) (uint64, error)
 	// isComplete reports whether the work up to the number at is complete,
 	// without waiting for it.
 	isComplete(at uint64) (bool, error)
@@ -59,8 +62,8 @@ func (d *Device) streams() int { return int(d.limbo.streams.Load()) }
 // NewStream returns a new stream, which does not wait for the default stream of
 // other libraries. The caller closes it.
 func (d *Device) NewStream() (*Stream, error) {
-	if d.closed.Load() {
-		return nil, fmt.Errorf("cuda: new stream: %s is closed: %w", d, memory.ErrReleased)
+	if err := d.usable("new stream"); err != nil {
+		return nil, err
 	}
 	h, err := d.drv.StreamCreate(d.ctx, driver.StreamNonBlocking, 0)
 	if err != nil {
@@ -74,6 +77,9 @@ func (d *Device) NewStream() (*Stream, error) {
 // stream and 2 for the default stream of the calling thread. That library keeps
 // it open until the caller has closed the result.
 func (d *Device) Foreign(handle uintptr) (*Stream, error) {
+	if err := d.usable("foreign stream"); err != nil {
+		return nil, err
+	}
 	if handle == 0 {
 		handle = uintptr(driver.LegacyStream)
 	}
@@ -89,32 +95,59 @@ func (d *Device) stream(h driver.Stream, ours bool) (*Stream, error) {
 		return nil, d.fail("new stream", err)
 	}
 	d.limbo.streams.Add(1)
-	return &Stream{d: d, handle: h, ours: ours, marker: e, waited: map[source]uint64{}}, nil
+	s := &Stream{d: d, handle: h, ours: ours, marker: e, waited: map[source]uint64{}}
+	if h != driver.PerThreadStream { // each thread has another one
+		d.handles.Store(h, s)
+	}
+	return s, nil
 }
 
 // Device returns the device of the stream.
-func (s *Stream) Device() *Device { return s.d }
+func (s *Stream) Device() *Device {
+	if s == nil {
+		return nil
+	}
+	return s.d
+}
 
 // Handle returns the CUstream, for other libraries.
-func (s *Stream) Handle() uintptr { return uintptr(s.handle) }
+func (s *Stream) Handle() uintptr {
+	if s == nil {
+		return 0
+	}
+	return uintptr(s.handle)
+}
+
+// none returns an error for a stream that is nil or zero.
+func (s *Stream) none(op string) error {
+	if s == nil || s.d == nil {
+		return fmt.Errorf("cuda: %s: got no stream, want one of Device.NewStream: %w", op, memory.ErrReleased)
+	}
+	return nil
+}
 
 // Close waits for the work of the stream and ends it.
 func (s *Stream) Close() error {
+	if err := s.none("close"); err != nil {
+		return err
+	}
 	if s == s.d.main {
 		return fmt.Errorf("cuda: close: got the main stream of %s, want one of NewStream: %w", s.d, memory.ErrShared)
 	}
-	return s.end()
+	return s.end(true)
 }
 
-func (s *Stream) end() error {
+// end ends the stream, after its work if wait is set.
+func (s *Stream) end(wait bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return fmt.Errorf("cuda: close stream: %w", memory.ErrReleased)
 	}
-	err := s.d.drv.StreamSynchronize(s.d.ctx, s.handle)
-	if err != nil && !isLost(err) {
-		return s.d.fail("close stream", err)
+	if wait {
+		if err := s.d.drv.StreamSynchronize(s.d.ctx, s.handle); err != nil && !isLost(err) {
+			return s.d.fail("close stream", err)
+		}
 	}
 	s.closed = true
 	s.completed.Store(math.MaxUint64)
@@ -130,6 +163,7 @@ func (s *Stream) end() error {
 		_ = s.d.drv.StreamDestroy(s.d.ctx, s.handle)
 	}
 	s.d.limbo.streams.Add(-1)
+	s.d.handles.CompareAndDelete(s.handle, s)
 	s.waited = nil
 	return nil
 }
@@ -137,6 +171,9 @@ func (s *Stream) end() error {
 // Wait makes work that is submitted to s from now on wait for all work that was
 // submitted to other before. Work on tensors does this itself.
 func (s *Stream) Wait(other *Stream) error {
+	if err := errors.Join(s.none("wait"), other.none("wait")); err != nil {
+		return err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.usable("wait"); err != nil {
@@ -157,7 +194,7 @@ func (s *Stream) await(w stamp) error {
 	if w.s == nil || w.s == source(s) || w.s.done() >= w.at || s.waited[w.s] >= w.at {
 		return nil
 	}
-	covered, err := w.s.precede(s, w.at)
+	covered, err := w.s.precede(s.d, s.handle, w.at)
 	if err == nil && covered > 0 {
 		s.waited[w.s] = covered
 	}
@@ -168,17 +205,17 @@ func (s *Stream) done() uint64 { return s.completed.Load() }
 
 func (s *Stream) fail(op string, err error) error { return s.d.fail(op, err) }
 
-func (s *Stream) precede(later *Stream, at uint64) (uint64, error) {
+func (s *Stream) precede(d *Device, h driver.Stream, at uint64) (uint64, error) {
 	s.event.Lock()
 	defer s.event.Unlock()
 	if s.marker == 0 {
 		return 0, nil // closed: its work is complete
 	}
 	if err := s.mark(at); err != nil {
-		return 0, later.d.fail("wait", err)
+		return 0, d.fail("wait", err)
 	}
-	if err := later.d.drv.StreamWaitEvent(later.d.ctx, later.handle, s.marker); err != nil {
-		return 0, later.d.fail("wait", err)
+	if err := d.drv.StreamWaitEvent(d.ctx, h, s.marker); err != nil {
+		return 0, d.fail("wait", err)
 	}
 	return s.recorded, nil
 }
@@ -236,6 +273,12 @@ func raise(c *atomic.Uint64, to uint64) {
 // the error of ctx. It asks the device again and again, first at once and then
 // at intervals that grow to a millisecond, so that ctx can end it.
 func (s *Stream) Sync(ctx context.Context) error {
+	if err := s.none("sync"); err != nil {
+		return err
+	}
+	if ctx == nil {
+		return fmt.Errorf("cuda: sync: got no context, want one")
+	}
 	return (stamp{s, s.submitted.Load()}).sync(ctx, "sync")
 }
 

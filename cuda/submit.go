@@ -42,16 +42,23 @@ func (s *Stream) submit(op string, uses []use, do func() error) error {
 
 // operands is the tensors of an operation on a stream.
 type operands struct {
-	taken tensor.Taken
-	uses  []use
+	taken     tensor.Taken
+	name      string
+	uses      []use // of the operands, in order, and then of fresh bytes
+	semantics []tensor.CopySemantics
 }
 
 // begin takes the operands, which must be on the stream's device.
 func (o *operands) begin(s *Stream, op *tensor.Operation, list ...tensor.Operand) error {
+	if err := s.none(op.Name()); err != nil {
+		return err
+	}
 	if err := o.taken.Begin(op, list...); err != nil {
 		return err
 	}
+	o.name = op.Name()
 	for i := range list {
+		o.semantics = append(o.semantics, list[i].Semantics())
 		r, _ := o.taken.Remote(i)
 		b := blockOf(r)
 		if b == nil || b.d != s.d {

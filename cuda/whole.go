@@ -16,20 +16,20 @@ import (
 // these the host waits.
 type wholeEvent struct {
 	mu      sync.Mutex
-	event   driver.Event
-	asked   bool // the event was recorded for isComplete, and is not complete yet
-	missing bool // the driver lacks the call
+	wait    driver.Event // recorded for each wait of a stream
+	ask     driver.Event // recorded for isComplete; waits that record again and again must not delay its answer
+	asked   uint64       // records of ask so far
+	done    uint64       // of them, those known to be complete
+	missing bool         // the driver lacks the call
 }
 
-// record records the event anew. The caller has the lock.
-func (w *wholeEvent) record(d *Device) (err error) {
-	if w.event == 0 {
-		if w.event, err = d.drv.EventCreate(d.ctx, driver.EventDisableTiming); err != nil {
-			return err
-		}
+// record records an event behind the device's work. The caller has the lock.
+func (w *wholeEvent) record(d *Device, e *driver.Event) (err error) {
+	if err = w.need(d, e); err != nil {
+		return err
 	}
 	if !w.missing {
-		if err = d.drv.CtxRecordEvent(d.ctx, w.event); err == nil || !errors.Is(err, driver.ErrNotFound) {
+		if err = d.drv.CtxRecordEvent(d.ctx, *e); err == nil || !errors.Is(err, driver.ErrNotFound) {
 			return err
 		}
 		w.missing = true
@@ -37,50 +37,87 @@ func (w *wholeEvent) record(d *Device) (err error) {
 	if err := d.drv.CtxSynchronize(d.ctx); err != nil {
 		return err
 	}
-	return d.drv.EventRecord(d.ctx, w.event, driver.LegacyStream)
+	return d.drv.EventRecord(d.ctx, *e, driver.LegacyStream)
+}
+
+// need creates an event. The caller has the lock.
+func (w *wholeEvent) need(d *Device, e *driver.Event) (err error) {
+	if *e == 0 {
+		*e, err = d.drv.EventCreate(d.ctx, driver.EventDisableTiming)
+	}
+	return err
 }
 
 // awaitAll makes later work of s wait for all work of d that was submitted
 // before. The caller has s.mu.
 func (s *Stream) awaitAll(d *Device) error {
-	w := &d.whole
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if err := w.record(d); err != nil {
-		return d.fail("wait", err)
-	}
-	w.asked = false // what asked before was recorded earlier, and is covered by the next record
-	if err := d.drv.StreamWaitEvent(s.d.ctx, s.handle, w.event); err != nil {
+	if err := d.whole.before(d, s.d.ctx, s.handle); err != nil {
 		return s.d.fail("wait", err)
 	}
 	return nil
 }
 
-// isComplete reports whether all work of d that was submitted before the first
-// call since it last returned true is complete.
-func (w *wholeEvent) isComplete(d *Device) (bool, error) {
+// before makes later work of a stream, of whatever library, wait for all work
+// of d that was submitted before.
+func (w *wholeEvent) before(d *Device, ctx driver.Context, stream driver.Stream) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.asked {
-		if err := w.record(d); err != nil {
+	if err := w.record(d, &w.wait); err != nil {
+		return err
+	}
+	return d.drv.StreamWaitEvent(ctx, stream, w.wait)
+}
+
+// after makes later work of s wait for the work of a stream that another
+// library made. The caller has s.mu.
+func (w *wholeEvent) after(s *Stream, stream driver.Stream) error {
+	d := s.d
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.need(d, &w.wait); err != nil {
+		return err
+	}
+	if err := d.drv.EventRecord(d.ctx, w.wait, stream); err != nil {
+		return err
+	}
+	return d.drv.StreamWaitEvent(d.ctx, s.handle, w.wait)
+}
+
+// isComplete reports whether all work of d is complete that was submitted
+// before the first of a row of calls with the same number, which is 0 then.
+func (w *wholeEvent) isComplete(d *Device, number *uint64) (bool, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if *number == 0 {
+		*number = w.asked + 1 // a record that is under way was made before
+	}
+	if w.done < *number && w.done == w.asked {
+		if err := w.record(d, &w.ask); err != nil {
 			return false, err
 		}
-		w.asked = true
+		w.asked++
 	}
-	done, err := d.drv.EventQuery(d.ctx, w.event)
-	if done {
-		w.asked = false
+	if w.done < w.asked {
+		done, err := d.drv.EventQuery(d.ctx, w.ask)
+		if err != nil {
+			return false, err
+		}
+		if done {
+			w.done = w.asked
+		}
 	}
-	return done, err
+	return w.done >= *number, nil
 }
 
 func (w *wholeEvent) destroy(d *Device) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.event == 0 {
-		return nil
+	var errs []error
+	for _, e := range []*driver.Event{&w.wait, &w.ask} {
+		if *e != 0 {
+			errs = append(errs, d.drv.EventDestroy(d.ctx, *e))
+			*e = 0
+		}
 	}
-	event := w.event
-	w.event = 0
-	return d.drv.EventDestroy(d.ctx, event)
+	return errors.Join(errs...)
 }

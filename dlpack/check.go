@@ -21,10 +21,11 @@ const firstPage = 4096
 
 // described is a DLTensor as a tensor of package tensor.
 type described struct {
-	dt     dtype.DType
-	layout *shape.Layout
-	data   []byte // the bytes that the elements span
-	first  int    // index in data at which element [0,...,0] begins
+	dt      dtype.DType
+	layout  *shape.Layout
+	address uintptr // of the bytes that the elements span, 0 if there are none
+	size    int
+	first   int // index in the bytes at which element [0,...,0] begins
 }
 
 // describe checks every field of d. An accepted description is consistent;
@@ -45,11 +46,16 @@ func describe(d *DLTensor, flags Flags, nullStrides bool) (described, error) {
 	if dt.Size() == 0 && !l.IsContiguous() {
 		return none, fmt.Errorf("got layout %s of %s, want a contiguous one, because its elements are packed: %w", l, dt, tensor.ErrLayout)
 	}
-	data, first, err := d.span(dt, l)
+	address, size, first, err := d.span(dt, l)
 	if err != nil {
 		return none, err
 	}
-	return described{dt, l, data, first}, nil
+	return described{dt, l, address, size, first}, nil
+}
+
+// data returns the bytes, which are in host memory.
+func (x described) data() []byte {
+	return unsafe.Slice((*byte)(pointer(x.address)), x.size)
 }
 
 func (d *DLTensor) elementType(flags Flags) (dtype.DType, error) {
@@ -65,18 +71,6 @@ func (d *DLTensor) elementType(flags Flags) (dtype.DType, error) {
 		return dtype.Invalid, fmt.Errorf("got %s with a byte for each element, want it packed: %w", dt, tensor.ErrUnsupported)
 	}
 	return dt, nil
-}
-
-func (d Device) check() error {
-	switch {
-	case !d.Type.IsKnown():
-		return fmt.Errorf("got device type %d, want one of DLPack's: %w", d.Type, tensor.ErrUnsupported)
-	case !d.Type.onHost():
-		return fmt.Errorf("got a tensor on %s %d, want one in host memory: %w", d.Type, d.ID, tensor.ErrUnsupported)
-	case d.ID < 0:
-		return fmt.Errorf("got device %s %d, want a number of 0 or more: %w", d.Type, d.ID, tensor.ErrCorrupt)
-	}
-	return nil
 }
 
 func (d *DLTensor) layout(nullStrides bool) (*shape.Layout, error) {
@@ -120,21 +114,21 @@ func (d *DLTensor) words(what string, address uintptr) ([]int, error) {
 }
 
 // span returns the bytes that the elements of layout l reach.
-func (d *DLTensor) span(dt dtype.DType, l *shape.Layout) (data []byte, first int, err error) {
+func (d *DLTensor) span(dt dtype.DType, l *shape.Layout) (address uintptr, size, first int, err error) {
 	if l.Shape().NumElements() == 0 {
-		return nil, 0, nil // without elements, data and offset have no meaning
+		return 0, 0, 0, nil // without elements, data and offset have no meaning
 	}
 	if d.Data < firstPage {
-		return nil, 0, fmt.Errorf("got data at address %#x for %s%s, want a mapped one: %w", d.Data, dt, l, tensor.ErrCorrupt)
+		return 0, 0, 0, fmt.Errorf("got data at address %#x for %s%s, want a mapped one: %w", d.Data, dt, l, tensor.ErrCorrupt)
 	}
 	if d.ByteOffset > math.MaxInt64 {
-		return nil, 0, fmt.Errorf("got byte offset %d, want 0 or more: %w", int64(d.ByteOffset), tensor.ErrCorrupt)
+		return 0, 0, 0, fmt.Errorf("got byte offset %d, want 0 or more: %w", int64(d.ByteOffset), tensor.ErrCorrupt)
 	}
 	// Element counts and offsets are at most 2^58, elements at most 16 bytes,
 	// so no product below overflows an int.
-	size, err := dt.ByteLen(l.Shape().NumElements())
+	size, err = dt.ByteLen(l.Shape().NumElements())
 	if err != nil {
-		return nil, 0, err
+		return 0, 0, 0, err
 	}
 	if each := dt.Size(); each > 0 {
 		low, high := l.Span()
@@ -142,12 +136,12 @@ func (d *DLTensor) span(dt dtype.DType, l *shape.Layout) (data []byte, first int
 	}
 	at := d.Data + uintptr(d.ByteOffset)
 	if at < d.Data || at < firstPage+uintptr(first) || at-uintptr(first) > math.MaxInt64-uintptr(size) {
-		return nil, 0, fmt.Errorf("got %s%s from byte %d behind address %#x on, want it within the address space: %w", dt, l, d.ByteOffset, d.Data, tensor.ErrCorrupt)
+		return 0, 0, 0, fmt.Errorf("got %s%s from byte %d behind address %#x on, want it within the address space: %w", dt, l, d.ByteOffset, d.Data, tensor.ErrCorrupt)
 	}
 	if align := alignment(dt); at%align != 0 {
-		return nil, 0, fmt.Errorf("got elements of %s at address %#x, want a multiple of %d: %w", dt, at, align, tensor.ErrLayout)
+		return 0, 0, 0, fmt.Errorf("got elements of %s at address %#x, want a multiple of %d: %w", dt, at, align, tensor.ErrLayout)
 	}
-	return unsafe.Slice((*byte)(pointer(at-uintptr(first))), size), first, nil
+	return at - uintptr(first), size, first, nil
 }
 
 // alignment returns the alignment that Go and C require of an element: its

@@ -8,8 +8,8 @@
 // [DLManagedTensorVersioned], [DLManagedTensor] and their parts have the layout
 // of the C structs. [Export] makes such a struct for a tensor, [Import] makes a
 // tensor of a struct from another library. The importer checks every field: a
-// struct that does not describe a tensor in host memory is an error with the
-// reason.
+// struct that does not describe a tensor in host memory, or on a device that is
+// open, is an error with the reason.
 //
 // # Ownership
 //
@@ -26,6 +26,16 @@
 // called once, on the goroutine of the last release of the bytes. An imported
 // tensor is never exclusive, because its producer still has the bytes, unless
 // the caller passes [AssumeExclusive].
+//
+// # Devices
+//
+// The work of a device goes on after the call that submits it, so an exchange
+// has a second half: whose work waits for whose. [ExportOn] makes the
+// consumer's [Stream] wait for what wrote the tensor. [ReadyOn] says on which
+// stream the bytes of an import are ready. Neither waits itself. Foreign work
+// may go on after the deleter was called, and work of this process after the
+// release of an import: bytes are written again, and deleters called, only
+// behind it. An [Exchanger] does all this for a kind of device.
 //
 // # Calling C
 //

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/tenure-go/tenure/memory"
+	"github.com/tenure-go/tenure/shape"
 	"github.com/tenure-go/tenure/tensor"
 )
 
@@ -16,61 +17,69 @@ import (
 // released.
 //
 // While an export is out t cannot be donated and is not exclusive.
-func Export(t *tensor.Tensor) (*DLManagedTensorVersioned, error) {
-	if t != nil {
-		if shown := t.TryExport(); shown != nil {
-			return &(*block)(shown).readOnly, nil
-		}
+//
+// For a tensor on a device, work that is submitted to the device's default
+// stream afterwards sees the bytes. [ExportOn] names another stream.
+func Export(t *tensor.Tensor) (*DLManagedTensorVersioned, error) { return export(t, unspecified) }
+
+// ExportOn is [Export] of a tensor on a device to a consumer whose work is on
+// that stream, a value that [Stream.Check] accepts: work that is submitted to
+// it afterwards sees the bytes. With NoSync nothing waits.
+func ExportOn(t *tensor.Tensor, s Stream) (*DLManagedTensorVersioned, error) {
+	place, err := DeviceOf(t)
+	if err == nil {
+		err = s.Check(place.Type)
 	}
-	return firstExport(t)
+	if err != nil {
+		return nil, fmt.Errorf("dlpack export: %w", err)
+	}
+	return export(t, s)
 }
 
-// firstExport is Export for a tensor that has no block yet, or that is being
-// changed.
-func firstExport(t *tensor.Tensor) (*DLManagedTensorVersioned, error) {
-	shown, err := t.Export(tensor.ReadOnlyExport)
-	if shown != nil {
-		return &(*block)(shown).readOnly, nil
+func export(t *tensor.Tensor, to Stream) (*DLManagedTensorVersioned, error) {
+	if t != nil {
+		if shown := t.TryExport(); shown != nil {
+			m := &(*block)(shown).readOnly
+			if m.Tensor.Device.Type == CPU {
+				return m, nil
+			}
+			if err := lend(t, to, false); err != nil {
+				t.EndExport(tensor.ReadOnlyExport)
+				return nil, fmt.Errorf("dlpack export: %w", err)
+			}
+			return m, nil
+		}
 	}
-	b, err := show(t, tensor.ReadOnlyExport, 0, err)
-	if err != nil {
-		return nil, err
-	}
-	return &b.readOnly, nil
+	return exporting{to: to}.readOnly(t)
 }
 
 // ExportWritable lends t to foreign code that may write into it. It requires an
 // exclusive tensor, and until the deleter is called every other access to t
 // fails with ErrWriting.
 func ExportWritable(t *tensor.Tensor) (*DLManagedTensorVersioned, error) {
-	shown, err := t.Export(tensor.WritableExport)
-	if shown != nil {
-		return &(*block)(shown).writable, nil
-	}
-	return writable(show(t, tensor.WritableExport, 0, err))
+	return exporting{}.writable(t)
 }
 
 // ExportLegacy is [ExportWritable] with the struct of DLPack before 1.0. That
 // struct cannot mark memory as read-only, so a tensor that is not exclusive can
 // only be copied.
-func ExportLegacy(t *tensor.Tensor) (*DLManagedTensor, error) {
-	shown, err := t.Export(tensor.WritableExport)
-	if shown != nil {
-		return &(*block)(shown).legacy, nil
-	}
-	return legacy(show(t, tensor.WritableExport, 0, err))
-}
+func ExportLegacy(t *tensor.Tensor) (*DLManagedTensor, error) { return exporting{}.legacy(t) }
 
 // ExportCopy exports a copy of t, of which the consumer is the only holder, and
-// which it may write.
-func ExportCopy(t *tensor.Tensor) (*DLManagedTensorVersioned, error) { return writable(showCopy(t)) }
+// which it may write. The copy is on the same device.
+func ExportCopy(t *tensor.Tensor) (*DLManagedTensorVersioned, error) {
+	return exporting{}.copied(t.Copy(memory.Exports))
+}
 
 // ExportLegacyCopy is [ExportCopy] with the struct of DLPack before 1.0.
-func ExportLegacyCopy(t *tensor.Tensor) (*DLManagedTensor, error) { return legacy(showCopy(t)) }
+func ExportLegacyCopy(t *tensor.Tensor) (*DLManagedTensor, error) {
+	return exporting{}.copiedLegacy(t.Copy(memory.Exports))
+}
 
 // block is the description of a tensor for foreign code: a struct for each kind
-// of export, followed by the sizes and strides that all of them point to. It is
-// in a buffer of its own outside the Go heap.
+// of export. It is in a buffer of its own outside the Go heap, before the sizes
+// and strides that all structs point to. If the place of the bytes is one that
+// some consumers do not know, a second block with the plain one follows.
 type block struct {
 	readOnly DLManagedTensorVersioned
 	writable DLManagedTensorVersioned
@@ -79,49 +88,93 @@ type block struct {
 
 const blockBytes = int(unsafe.Sizeof(block{}))
 
-func writable(b *block, err error) (*DLManagedTensorVersioned, error) {
+// plain returns the place that all consumers of such memory know: memory that
+// is both the host's and a device's counts as that of one of them.
+func (d Device) plain() Device {
+	switch d.Type {
+	case CUDAHost:
+		return Device{Type: CPU}
+	case CUDAManaged:
+		return Device{CUDA, d.ID}
+	}
+	return d
+}
+
+// exporting is how a tensor is exported.
+type exporting struct {
+	to    Stream // the consumer's, for a tensor on a device
+	plain bool   // as of its plain place
+	flags Flags  // of the writable struct
+}
+
+func (x exporting) readOnly(t *tensor.Tensor) (*DLManagedTensorVersioned, error) {
+	b, err := x.take(t, tensor.ReadOnlyExport)
+	if err != nil {
+		return nil, err
+	}
+	return &b.readOnly, nil
+}
+
+func (x exporting) writable(t *tensor.Tensor) (*DLManagedTensorVersioned, error) {
+	b, err := x.take(t, tensor.WritableExport)
 	if err != nil {
 		return nil, err
 	}
 	return &b.writable, nil
 }
 
-func legacy(b *block, err error) (*DLManagedTensor, error) {
+func (x exporting) legacy(t *tensor.Tensor) (*DLManagedTensor, error) {
+	b, err := x.take(t, tensor.WritableExport)
 	if err != nil {
 		return nil, err
 	}
 	return &b.legacy, nil
 }
 
-// show makes the block of a tensor that has none yet. refused is the error of
-// the caller's attempt to take an export.
-func show(t *tensor.Tensor, kind tensor.ExportKind, flags Flags, refused error) (*block, error) {
-	if refused != nil {
-		return nil, fmt.Errorf("dlpack: %w", refused)
+// copied exports a copy that was made for this exchange and releases it, so
+// only the export keeps it.
+func (x exporting) copied(c *tensor.Tensor, err error) (*DLManagedTensorVersioned, error) {
+	if err != nil {
+		return nil, fmt.Errorf("dlpack export: %w", err)
 	}
-	shown, err := t.Show(func(e tensor.Exported) (*memory.Buffer, error) { return build(t, flags, e) })
+	defer c.Release()
+	x.flags = FlagCopied
+	return x.writable(c)
+}
+
+func (x exporting) copiedLegacy(c *tensor.Tensor, err error) (*DLManagedTensor, error) {
+	if err != nil {
+		return nil, fmt.Errorf("dlpack export: %w", err)
+	}
+	defer c.Release()
+	return x.legacy(c)
+}
+
+// take takes an export of t and returns the block that describes it.
+func (x exporting) take(t *tensor.Tensor, kind tensor.ExportKind) (*block, error) {
+	shown, err := t.Export(kind)
+	if err != nil {
+		return nil, fmt.Errorf("dlpack: %w", err)
+	}
+	if shown == nil {
+		shown, err = t.Show(func(e tensor.Exported) (*memory.Buffer, error) { return build(t, x.flags, e) })
+	}
+	if err == nil {
+		err = lend(t, x.to, kind == tensor.WritableExport)
+	}
 	if err != nil {
 		t.EndExport(kind)
 		return nil, fmt.Errorf("dlpack export: %w", err)
 	}
-	return (*block)(shown), nil
+	if b := (*block)(shown); !x.plain || b.readOnly.Tensor.Device == b.readOnly.Tensor.Device.plain() {
+		return b, nil
+	}
+	return (*block)(unsafe.Add(shown, blockBytes)), nil
 }
 
-// showCopy exports a copy and releases it, so only the export keeps it.
-func showCopy(t *tensor.Tensor) (*block, error) {
-	c, err := t.Copy(memory.Exports)
-	if err != nil {
-		return nil, fmt.Errorf("dlpack export: %w", err)
-	}
-	_, err = c.Export(tensor.WritableExport)
-	b, err := show(c, tensor.WritableExport, FlagCopied, err)
-	if released := c.Release(); err == nil {
-		err = released
-	}
-	return b, err
-}
-
-// build writes the block of t; flags are those of its writable struct.
+// build describes t; flags are those of its writable struct. The data pointer
+// is that of the first element and byte_offset is 0, on devices too: torch does
+// not read byte_offset.
 func build(t *tensor.Tensor, flags Flags, e tensor.Exported) (*memory.Buffer, error) {
 	dt, layout := t.DType(), t.Layout()
 	code, bits, lanes, ok := dt.DLPack()
@@ -131,31 +184,53 @@ func build(t *tensor.Tensor, flags Flags, e tensor.Exported) (*memory.Buffer, er
 	if deleters.readOnly == 0 {
 		return nil, fmt.Errorf("got a program for %s, want one of amd64 or arm64, which have the deleter: %w", arch, tensor.ErrUnsupported)
 	}
-	rank := layout.Shape().Rank()
-	buf, err := memory.Alloc(blockBytes+16*rank, memory.Exports)
+	d := DLTensor{Device: hostPlace(e.Data), NDim: int32(layout.Shape().Rank()), DType: DataType{TypeCode(code), bits, lanes}}
+	switch {
+	case e.Away != nil:
+		x, err := exchanger(e.Away.Device)
+		if err != nil {
+			return nil, err
+		}
+		d.Device = x.Place(e.Away)
+		if layout.Shape().NumElements() > 0 {
+			d.Data = e.Away.Address + uintptr(e.At)
+		}
+	case len(e.Data) > 0:
+		d.Data = uintptr(unsafe.Pointer(&e.Data[e.First]))
+	}
+	atomic.StoreUintptr(&deadList, e.End.Dead)
+	return d.describe(layout, flags, e.End.Record)
+}
+
+// describe makes the buffer with the structs of a tensor.
+func (d DLTensor) describe(layout *shape.Layout, flags Flags, record uintptr) (*memory.Buffer, error) {
+	places := []Device{d.Device, d.Device.plain()}
+	if places[0] == places[1] {
+		places = places[:1]
+	}
+	rank, blocks := int(d.NDim), len(places)*blockBytes
+	buf, err := memory.Alloc(blocks+16*rank, memory.Exports)
 	if err != nil {
 		return nil, err
 	}
 	buf.SetLabel("dlpack")
 	at := unsafe.Pointer(unsafe.SliceData(buf.Bytes()))
-	b := (*block)(at)
-	d := DLTensor{Device: Device{Type: CPU}, NDim: int32(rank), DType: DataType{TypeCode(code), bits, lanes}}
-	if len(e.Data) > 0 {
-		d.Data = uintptr(unsafe.Pointer(&e.Data[e.First]))
-	}
 	if rank > 0 {
-		sizes := unsafe.Slice((*int64)(unsafe.Add(at, blockBytes)), rank)
-		strides := unsafe.Slice((*int64)(unsafe.Add(at, blockBytes+8*rank)), rank)
+		sizes := unsafe.Slice((*int64)(unsafe.Add(at, blocks)), rank)
+		strides := unsafe.Slice((*int64)(unsafe.Add(at, blocks+8*rank)), rank)
 		d.Shape, d.Strides = uintptr(unsafe.Pointer(&sizes[0])), uintptr(unsafe.Pointer(&strides[0]))
 		writeLayout(sizes, strides, layout.Shape().Sizes(), layout.Strides())
 	}
-	atomic.StoreUintptr(&deadList, e.End.Dead)
-	b.readOnly = DLManagedTensorVersioned{
-		Version: Version{MajorVersion, MinorVersion}, ManagerCtx: e.End.Record, Deleter: deleters.readOnly, Flags: FlagReadOnly, Tensor: d,
+	for i, place := range places {
+		d.Device = place
+		b := (*block)(unsafe.Add(at, i*blockBytes))
+		b.readOnly = DLManagedTensorVersioned{
+			Version: Version{MajorVersion, MinorVersion}, ManagerCtx: record, Deleter: deleters.readOnly, Flags: FlagReadOnly, Tensor: d,
+		}
+		b.writable = b.readOnly
+		b.writable.Deleter, b.writable.Flags = deleters.writable, flags
+		b.legacy = DLManagedTensor{Tensor: d, ManagerCtx: record, Deleter: deleters.legacy}
 	}
-	b.writable = b.readOnly
-	b.writable.Deleter, b.writable.Flags = deleters.writable, flags
-	b.legacy = DLManagedTensor{Tensor: d, ManagerCtx: e.End.Record, Deleter: deleters.legacy}
 	return buf, nil
 }
 

@@ -22,6 +22,9 @@ func Fill(dst *DLTensor, t *tensor.Tensor) error {
 	if !ok {
 		return fmt.Errorf("dlpack fill: got %s, want an element type that DLPack has: %w", t.DType(), tensor.ErrDType)
 	}
+	if d := t.Device(); d != nil {
+		return fmt.Errorf("dlpack fill: got a tensor on %s, want one in host memory: the call would have no stream to wait on: %w", d, tensor.ErrDevice)
+	}
 	data, first := t.UnsafeBytes()
 	if data == nil && t.NumBytes() > 0 {
 		return fmt.Errorf("dlpack fill: %w", t.WhyNotWritable())

@@ -55,6 +55,9 @@ func FuzzImport(f *testing.F) {
 	f.Add([]byte{1, 3, 0, 0, 1, 0, 2, 2, 32, 1, 0, 0, 0, 0, 2, 3, 3, 1})
 	f.Add([]byte{1, 1, 0, 0, 1, 0, 2, 2, 32, 1, 0, 7, 0, 4, 2, 3})
 	f.Add([]byte{2, 0, 7, 0, 9, 0, 64, 6, 8, 4, 5, 5, 5, 5, 255, 255})
+	f.Add([]byte{1, 3, 0, 0, 2, 7, 2, 2, 32, 1, 0, 0, 0, 0, 2, 3, 3, 1}) // on the station
+	f.Add([]byte{1, 3, 1, 0, 13, 7, 1, 0, 8, 1, 0, 0, 0, 8, 9, 1})
+	s := newStation(f)
 	// As with a producer in C: data on the Go heap and some offset would be a
 	// Go pointer to a part of that heap where nothing is, and the collector
 	// ends a process in which it finds one.
@@ -102,14 +105,17 @@ func FuzzImport(f *testing.F) {
 			return
 		}
 		p.wantDeleted(0)
-		p.wantExact(x)
+		if got, want := ok(DeviceOf(x))(t), m.Tensor.Device; got != want && !want.Type.onHost() {
+			t.Errorf("place: got %v, want %v", got, want)
+		}
+		p.wantExact(x, s)
 		release(t, x)
 		p.wantDeleted(1)
 	})
 }
 
 // wantExact computes with big numbers what x must be.
-func (p *producer) wantExact(x *tensor.Tensor) {
+func (p *producer) wantExact(x *tensor.Tensor, s *station) {
 	d := p.m.Tensor
 	elements, low, high := big.NewInt(1), new(big.Int), new(big.Int)
 	for i := range d.NDim {
@@ -133,9 +139,15 @@ func (p *producer) wantExact(x *tensor.Tensor) {
 		p.t.Fatalf("elements: got %d, want %s", x.NumElements(), elements)
 	}
 	data, first := x.UnsafeBytes()
+	base, length := uintptr(unsafe.Pointer(unsafe.SliceData(data))), len(data)
+	if x.Device() != nil {
+		l := s.received[len(s.received)-1]
+		base, length, first = l.Address, l.Bytes, int(address(p.t, x)-l.Address)
+		s.received = s.received[:0]
+	}
 	if elements.Sign() == 0 {
-		if len(data) != 0 {
-			p.t.Errorf("bytes without elements: got %d, want 0", len(data))
+		if length != 0 {
+			p.t.Errorf("bytes without elements: got %d, want 0", length)
 		}
 		return
 	}
@@ -147,9 +159,9 @@ func (p *producer) wantExact(x *tensor.Tensor) {
 	begin := new(big.Int).Add(new(big.Int).SetUint64(uint64(d.Data)), new(big.Int).SetUint64(d.ByteOffset))
 	begin.Sub(begin, bytes(new(big.Int).Neg(low)))
 	span := bytes(new(big.Int).Add(new(big.Int).Sub(high, low), big.NewInt(1)))
-	got := new(big.Int).SetUint64(uint64(uintptr(unsafe.Pointer(unsafe.SliceData(data)))))
-	if got.Cmp(begin) != 0 || int64(len(data)) != span.Int64() || !span.IsInt64() {
-		p.t.Errorf("bytes: got %d from %s on, want %s from %s on", len(data), got, span, begin)
+	got := new(big.Int).SetUint64(uint64(base))
+	if got.Cmp(begin) != 0 || int64(length) != span.Int64() || !span.IsInt64() {
+		p.t.Errorf("bytes: got %d from %s on, want %s from %s on", length, got, span, begin)
 	}
 	if at := d.Data + uintptr(d.ByteOffset); at%alignment(x.DType()) != 0 {
 		p.t.Errorf("first element: got address %#x for %s, want an aligned one", at, x.DType())

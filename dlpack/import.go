@@ -20,12 +20,31 @@ type ImportOption func(*importing)
 type importing struct {
 	call      Caller
 	exclusive bool
+	device    *memory.Device // for a struct of a device; nil means the open one
+	ready     Stream
+	current   bool // ready is the device's current stream
 }
 
 // AssumeExclusive declares that no other code, including the producer, reads or
 // writes the bytes from now on. The tensor is then exclusive like any other,
 // unless the struct is marked read-only or elements share bytes.
 func AssumeExclusive() ImportOption { return func(i *importing) { i.exclusive = true } }
+
+// OnDevice declares on which device of this process the bytes must be.
+func OnDevice(d *memory.Device) ImportOption { return func(i *importing) { i.device = d } }
+
+// ReadyOn declares on which stream of the device the bytes are ready: the one
+// that the consumer named to the producer. Work of other streams of this
+// process waits for it. [NoSync] declares that all work of the producer on them
+// is complete.
+//
+// Without it the first work on the import waits for all work of the device
+// that was submitted before the import.
+func ReadyOn(s Stream) ImportOption { return func(i *importing) { i.ready, i.current = s, false } }
+
+// ReadyOnCurrent is [ReadyOn] for the stream on which the device's own
+// work runs that names no other.
+func ReadyOnCurrent() ImportOption { return func(i *importing) { i.current = true } }
 
 // Import takes ownership of the struct. It returns a tensor over the same
 // bytes, and calls the struct's deleter once, when the last holder of them has
@@ -35,6 +54,10 @@ func AssumeExclusive() ImportOption { return func(i *importing) { i.exclusive = 
 //
 // The tensor is not exclusive, because its producer may have other users of the
 // bytes. See [AssumeExclusive].
+//
+// Bytes of a device become a tensor of the open device of that name, whose
+// driver must agree. Their deleter is called when the work of this process that
+// uses them is complete, which may be after the release.
 func Import(m *DLManagedTensorVersioned, call Caller, opts ...ImportOption) (*tensor.Tensor, error) {
 	const op = "dlpack import"
 	if m == nil {
@@ -72,11 +95,7 @@ func ImportLegacy(m *DLManagedTensor, call Caller, opts ...ImportOption) (*tenso
 
 func newImporting(op string, deleter uintptr, call Caller, opts []ImportOption) (importing, error) {
 	in := importing{call: call}
-	for _, o := range opts {
-		if o != nil {
-			o(&in)
-		}
-	}
+	in.apply(opts)
 	if deleter < firstPage {
 		return in, fmt.Errorf("%s: got a NULL deleter, want one, because nobody could say when the bytes end: %w", op, tensor.ErrCorrupt)
 	}
@@ -88,6 +107,14 @@ func newImporting(op string, deleter uintptr, call Caller, opts []ImportOption) 
 		return in, fmt.Errorf("%s: got a deleter in C and no way to call it, want a Caller: %w", op, tensor.ErrUnsupported)
 	}
 	return in, nil
+}
+
+func (in *importing) apply(opts []ImportOption) {
+	for _, o := range opts {
+		if o != nil {
+			o(in)
+		}
+	}
 }
 
 // deleting returns a function that calls the deleter of the struct. It keeps
@@ -129,7 +156,13 @@ func (in importing) tensor(d *DLTensor, flags Flags, nullStrides bool, del func(
 	if flags&FlagReadOnly != 0 {
 		why |= memory.ReadOnly
 	}
-	buf := memory.Adopt(x.data, why, del)
+	var buf *memory.Buffer
+	if d.Device.Type.onHost() {
+		buf = memory.Adopt(x.data(), why, del)
+	} else if buf, err = in.receive(Loan{Device: d.Device, Address: x.address, Bytes: x.size, Flags: why, End: del}); err != nil {
+		del()
+		return nil, err
+	}
 	defer buf.Release() // the tensor has a hold of its own; after an error this calls the deleter
 	return tensor.FromBuffer(buf, x.first, x.dt, x.layout)
 }

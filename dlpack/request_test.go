@@ -31,7 +31,7 @@ func TestRequest(t *testing.T) {
 		{"no copy", Request{MaxVersion: v(1, 3), Copy: CopyNever}, false, FlagReadOnly, false, ""},
 		{"cpu", Request{MaxVersion: v(1, 3), Device: &Device{CPU, 0}}, false, FlagReadOnly, false, ""},
 		{"cuda", Request{MaxVersion: v(1, 3), Device: &Device{CUDA, 1}}, false, 0, false, "got device cuda 1, want cpu 0"},
-		{"stream", Request{MaxVersion: v(1, 3), Stream: true}, false, 0, false, "got a stream"},
+		{"stream", Request{MaxVersion: v(1, 3), Stream: new(NoSync)}, false, 0, false, "got a stream"},
 	} {
 		x := counting(t)
 		a, err := c.r.Export(x)

@@ -361,7 +361,7 @@ func (r *runner) cut(s *signature, c *op.Call) error {
 		if t == largest {
 			continue
 		}
-		cut, err := tensor.Make(r.from, t.DType, t.Shape)
+		cut, err := tensor.MakeOnHost(r.from, t.DType, t.Shape)
 		if err != nil {
 			return fmt.Errorf("%s: result %d: %w", c.Def.Name, k, err)
 		}

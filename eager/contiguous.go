@@ -31,7 +31,7 @@ func (r *runner) makeContiguous(i int) error {
 		r.args[i].Shape, r.flat = s, l
 		return nil
 	}
-	copied, err := tensor.Make(r.from, t.DType(), l.Shape())
+	copied, err := tensor.MakeOnHost(r.from, t.DType(), l.Shape())
 	if err != nil {
 		return fmt.Errorf("%s: row-major copy of operand %d: %w", r.call.op.def.Name, i, err)
 	}

@@ -89,7 +89,7 @@ func (r *runner) resultAt(s *signature, k int) (*tensor.Tensor, error) {
 		r.stats.InPlace++
 		return r.taken.Keep(r.claims[p.arg], t.DType, l)
 	}
-	result, err := tensor.Make(r.from, t.DType, t.Shape)
+	result, err := tensor.MakeOnHost(r.from, t.DType, t.Shape)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.call.op.def.Name, err)
 	}

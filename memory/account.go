@@ -100,9 +100,9 @@ type Usage struct {
 }
 
 // Figures is one reading of all counters of the process. Buffers of devices are
-// not among them, except for leaks and handles: see [Device.Stats]. The counters are read one after the
-// other, so while other goroutines allocate, the sum of the parts may differ
-// from the total.
+// not among them, except for leaks and handles: see [Device.Stats]. The
+// counters are read one after the other, so while other goroutines allocate,
+// the sum of the parts may differ from the total.
 type Figures struct {
 	Total       Usage
 	ByPurpose   [numPurposes]Usage

@@ -29,11 +29,12 @@ type Engine interface {
 	// Upload copies from into the buffer from byte at on. It returns when from
 	// may change.
 	Upload(ctx context.Context, to *Buffer, at int, from []byte) error
-	// Download copies bytes of the buffer from byte at on, and returns when they
-	// are in to.
+	// Download copies bytes of the buffer from byte at on, and returns when
+	// they are in to.
 	Download(ctx context.Context, to []byte, from *Buffer, at int) error
 	// Copy copies bytes between two buffers, of which at least one is of the
-	// device and none is the processor's. It returns when the copy is submitted.
+	// device and none is the processor's. It returns when the copy is
+	// submitted.
 	Copy(ctx context.Context, to *Buffer, at int, from *Buffer, fromAt, bytes int) error
 	// Gather copies the elements of a strided array of the device, in row-major
 	// order, into the buffer from byte at on. It returns when the copy is
@@ -144,7 +145,12 @@ type onDevice struct {
 	p Purpose
 }
 
-func (s onDevice) Alloc(bytes int) (*Buffer, error) { return s.d.engine.Alloc(bytes, s.p) }
+func (s onDevice) Alloc(bytes int) (*Buffer, error) {
+	if s.d.engine == nil {
+		return nil, fmt.Errorf("memory: allocate %d bytes: got the zero Device, want one of NewDevice: %w", bytes, ErrReleased)
+	}
+	return s.d.engine.Alloc(bytes, s.p)
+}
 
 // Own makes a buffer of bytes of the device that its engine allocated. The
 // buffer counts under p and against the device's limit, and may be written

@@ -29,6 +29,18 @@ func Make(src memory.Source, dt dtype.DType, s *shape.Shape) (*Tensor, error) {
 	return allocFrom("make", src, dt, s)
 }
 
+// MakeOnHost is [Make] for callers that write the elements with the processor:
+// it fails with [ErrDevice] if the buffers of src are on a device.
+func MakeOnHost(src memory.Source, dt dtype.DType, s *shape.Shape) (*Tensor, error) {
+	t, err := Make(src, dt, s)
+	if err == nil && t.Device() != nil {
+		err = t.refusal("make", ErrDevice)
+		_ = t.Release()
+		return nil, err
+	}
+	return t, err
+}
+
 // allocFrom returns a tensor whose values are undefined.
 func allocFrom(op string, src memory.Source, dt dtype.DType, s *shape.Shape) (*Tensor, error) {
 	bytes, err := shape.Bytes(dt, s)

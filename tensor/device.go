@@ -55,9 +55,9 @@ func To(ctx context.Context, x Operand, d *memory.Device) (*Tensor, error) {
 	return made, nil
 }
 
-// fill copies the elements of x, of which the caller has a use, into t, which is
-// contiguous, has the same type and shape, and is not known to others. One of
-// them is on a device.
+// fill copies the elements of x, of which the caller has a use, into t, which
+// is contiguous, has the same type and shape, and is not known to others. One
+// of them is on a device.
 func (t *Tensor) fill(ctx context.Context, x *Tensor) error {
 	if x.size == 0 || t.size == 0 {
 		return nil

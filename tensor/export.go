@@ -71,6 +71,15 @@ func (t *Tensor) EndExport(kind ExportKind) {
 	runtime.KeepAlive(t)
 }
 
+// Remote returns the bytes of the buffer of a tensor on a device, nil for one
+// in host memory. The caller has an export or another hold.
+func (t *Tensor) Remote() *memory.Remote {
+	if t == nil {
+		return nil
+	}
+	return t.buf.Remote()
+}
+
 // Exported is a tensor as described to foreign code.
 type Exported struct {
 	Data  []byte         // the bytes that the layout spans; nil if they are on a device

@@ -7,193 +7,20 @@
 //	tenure inspect MODEL   list inputs, outputs, operators, the program's text
 //	tenure share serve F   lend tensors to other processes; list, get, drop, watch
 //	tenure bench memory    measure networks whose values are held, released, donated, planned
+//	tenure devices         list the memories that tensors can be in
 //
 // The exit code is 0 for success, 1 for a failure, 2 for an invalid command
 // line. Reports go to standard output, errors, in one line (and lines with
 // hints, indented), and progress to standard error. Files are written whole
 // or not at all. The memory is that of one run; nothing is kept.
+//
+// The program is static. Command tenure-cuda is the same with CUDA devices.
 package main
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"io"
 	"os"
-	"os/signal"
-	"regexp"
-	"runtime"
-	"runtime/debug"
-	"strings"
-	"syscall"
 
-	"github.com/spf13/cobra"
+	"github.com/tenure-go/tenure/internal/command"
 )
 
-func init() { cobra.EnableCommandSorting = false } // help lists the commands in the order in which one needs them
-
-func main() { os.Exit(Main()) }
-
-// Main runs the command line of the process and returns its exit code.
-func Main() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	return execute(ctx, os.Args[1:], os.Stdout, os.Stderr)
-}
-
-// usageError is the error of a command line that is not understood.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
-func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
-
-// hintError is an error with lines that say how to mend it.
-type hintError struct {
-	error
-	hints []string
-}
-
-func (e hintError) Unwrap() error { return e.error }
-
-// conversion matches the words of Go's number parsing in errors of flags.
-var conversion = regexp.MustCompile(`: strconv\.\w+: parsing "(?:[^"\\]|\\.)*": `)
-
-func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	root := command()
-	root.SetArgs(args)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
-	if err == nil {
-		return 0
-	}
-	fmt.Fprintf(stderr, "tenure: %s\n", oneLine(err.Error()))
-	var hint hintError
-	if errors.As(err, &hint) {
-		for _, line := range hint.hints {
-			fmt.Fprintf(stderr, "  %s\n", oneLine(line))
-		}
-	}
-	var usage usageError
-	if errors.As(err, &usage) {
-		fmt.Fprintf(stderr, "run \"tenure help\" or add --help to a command\n")
-		return 2
-	}
-	return 1
-}
-
-// oneLine keeps an error on the line that scripts read, and what files and
-// other processes have put into it from the terminal.
-func oneLine(s string) string {
-	return clean(strings.NewReplacer("\n", "; ", "\t", " ").Replace(strings.TrimSpace(s)))
-}
-
-func command() *cobra.Command {
-	root := &cobra.Command{
-		Use:   "tenure",
-		Short: "Run ONNX models in memory whose size is known before the run",
-		Long: `tenure runs ONNX models in memory whose size is known before the run.
-
-Exit codes: 0 what was asked is done; 1 that failed, a check or a comparison did
-not hold, or an interrupt stopped it; 2 the command line was not understood. A
-second interrupt ends the process at once.`,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		Version:       version(),
-	}
-	root.SetVersionTemplate("{{.Version}}\n")
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%s%s", prefix(cmd), conversion.ReplaceAllString(err.Error(), ": "))
-	})
-	root.AddCommand(runCommand(), planCommand(), checkCommand(), inspectCommand(), shareCommand(), benchCommand())
-	wantCommand(root)
-	root.InitDefaultCompletionCmd()
-	completion, _, _ := root.Find([]string{"completion"})
-	wantCommand(completion)
-	root.InitDefaultHelpCmd()
-	help, _, _ := root.Find([]string{"help"})
-	show := help.Run
-	help.Run, help.RunE = nil, func(cmd *cobra.Command, args []string) error {
-		if _, rest, err := root.Find(args); err != nil || len(rest) > 0 {
-			return usagef("help: got %q, want a command", strings.Join(args, " "))
-		}
-		show(cmd, args)
-		return nil
-	}
-	return root
-}
-
-// wantCommand makes it an error to call cmd, which only has commands of its
-// own, without one of them.
-func wantCommand(cmd *cobra.Command) {
-	var names []string
-	for _, c := range cmd.Commands() {
-		names = append(names, c.Name())
-	}
-	want := strings.Join(names, ", ")
-	if i := strings.LastIndex(want, ", "); i >= 0 {
-		want = want[:i] + " or " + want[i+2:]
-	}
-	cmd.Args = func(cmd *cobra.Command, args []string) error {
-		if len(args) > 0 {
-			return usagef("%sgot command %q, want %s", prefix(cmd), args[0], want)
-		}
-		return nil
-	}
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		_ = cmd.Help()
-		return usagef("%sgot no command, want %s", prefix(cmd), want)
-	}
-}
-
-// prefix is the words of a command, as errors begin with them: none for tenure
-// itself.
-func prefix(cmd *cobra.Command) string {
-	if _, words, ok := strings.Cut(cmd.CommandPath(), " "); ok {
-		return words + ": "
-	}
-	return ""
-}
-
-// version returns the version of this build: of the module, or of the commit.
-func version() string {
-	v := "unknown"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		v = info.Main.Version
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" && v == "(devel)" {
-				v = s.Value
-			}
-		}
-	}
-	return fmt.Sprintf("tenure %s, %s %s/%s", v, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-}
-
-// modelFiles completes the first argument with model files.
-func modelFiles(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) == 0 {
-		return []string{"onnx", "ir"}, cobra.ShellCompDirectiveFilterFileExt
-	}
-	return nil, cobra.ShellCompDirectiveDefault
-}
-
-// exactly wants the arguments that are named.
-func exactly(names ...string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		for i, arg := range args[:min(len(args), len(names))] {
-			if arg == "" {
-				return usagef("%sgot an empty %s, want a name", prefix(cmd), names[i])
-			}
-		}
-		if len(args) == len(names) {
-			return nil
-		}
-		want := strings.Join(names, " ")
-		if want == "" {
-			want = "none"
-		}
-		return usagef("%sgot %s, want %s", prefix(cmd), countText(len(args), "argument", "arguments"), want)
-	}
-}
+func main() { os.Exit(command.Program{Name: "tenure"}.Main()) }

@@ -4,11 +4,12 @@ import operator as _operator
 class Tensor:
     """A tensor of the Go program that this interpreter runs in."""
 
-    __slots__ = ("_key", "__weakref__")
+    __slots__ = ("_key", "_place", "__weakref__")
     __dlpack_c_exchange_api__ = _exchange_api
 
-    def __init__(self, key):
+    def __init__(self, key, kind, number):
         self._key = key
+        self._place = kind, number
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         version = -1 if max_version is None else _version(max_version)
@@ -18,10 +19,11 @@ class Tensor:
             raise TypeError(f"dlpack export: got copy {copy!r}, want True, False or None")
         rule = 0 if copy is None else 1 if copy else 2
         device = 0 if dl_device is None else _device(dl_device)
-        return _export(self._key, version, rule | (stream is not None) << 2 | (dl_device is not None) << 3, device)
+        number = 0 if stream is None else _stream(stream, self._place[0])
+        return _export(self._key, version, rule | (stream is not None) << 2 | (dl_device is not None) << 3, device, number)
 
     def __dlpack_device__(self):
-        return (1, 0)
+        return self._place
 
     def __del__(self):
         _forget(self._key)
@@ -52,13 +54,50 @@ def _device(pair):
     return kind << 32 | number & 0xFFFFFFFF
 
 
+def _stream(stream, kind):
+    """A stream as a number. In host memory there is none, whatever its type."""
+    if kind in _host:
+        return 0
+    try:
+        number = _operator.index(stream)
+    except TypeError:
+        raise TypeError(f"dlpack export: got stream {stream!r}, want an integer or None") from None
+    if not -(1 << 63) <= number < 1 << 63:
+        raise BufferError(f"dlpack export: got stream {stream!r}, want the address of one")
+    return number
+
+
+_host = 1, 3, 11, 20
+
+
+class _Away:
+    """What an expression yielded whose bytes are on a device."""
+
+    def __init__(self, value, place):
+        self.value = value
+        self.place = place
+
+
 def _ask(x, major, minor):
-    if tuple(x.__dlpack_device__())[0] not in (1, 3, 11, 20):
-        raise BufferError(f"got a tensor on device {x.__dlpack_device__()}, want one in host memory")
+    kind, number = x.__dlpack_device__()
+    if kind not in _host:
+        return _Away(x, int(kind) << 32 | int(number) & 0xFFFFFFFF)
     try:
         return x.__dlpack__(max_version=(major, minor))
     except TypeError:
         return x.__dlpack__()
+
+
+def _place(got):
+    """The device of what _get returned, 0 if that is not an _Away."""
+    return got.place if isinstance(got, _Away) else 0
+
+
+def _ask_on(away, stream, major, minor):
+    try:
+        return away.value.__dlpack__(stream=stream, max_version=(major, minor))
+    except TypeError:
+        return away.value.__dlpack__(stream=stream)
 
 
 def _run(source, names):

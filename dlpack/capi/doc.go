@@ -26,6 +26,13 @@
 // has freed its object. A Python object that Go reads is an import: the object
 // stays until the tensor is released.
 //
+// # Devices
+//
+// Tensors on a device that package cuda has opened are exchanged like those in
+// host memory. The object of a tensor follows the rules of the array API
+// standard for the argument stream of __dlpack__; [Python.Get] names the main
+// stream of the device to the producer.
+//
 // # Concurrency
 //
 // Everything may be called from any goroutine. Calls into Python wait for its

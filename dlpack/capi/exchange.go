@@ -43,8 +43,12 @@ func (p *Python) set(name string, k known) error {
 
 // object makes a Python object of k.
 func (p *Python) object(k known) (uintptr, error) {
+	place, err := dlpack.DeviceOf(k.t)
+	if err != nil {
+		return 0, fmt.Errorf("capi: %w", err)
+	}
 	key := exchange.remember(k)
-	o, err := p.call("Tensor", p.c.NewInt(key))
+	o, err := p.call("Tensor", p.c.NewInt(key), p.c.NewInt(int64(place.Type)), p.c.NewInt(int64(place.ID)))
 	if err != nil {
 		exchange.forget(key)
 	}
@@ -54,6 +58,11 @@ func (p *Python) object(k known) (uintptr, error) {
 // Get evaluates a Python expression in module __main__, whose value must
 // support DLPack, and returns a tensor over the same bytes. The object lives
 // until the tensor is released.
+//
+// A value on a device must be on one that is open. Its library makes the
+// device's current stream wait for the work that writes the bytes, so that all
+// work on the tensor sees them. With [dlpack.ReadyOn] in the options it gets
+// that stream.
 func (p *Python) Get(expression string, opts ...dlpack.ImportOption) (*tensor.Tensor, error) {
 	var got uintptr
 	var legacy bool
@@ -62,18 +71,23 @@ func (p *Python) Get(expression string, opts ...dlpack.ImportOption) (*tensor.Te
 		if err != nil {
 			return err
 		}
-		defer p.c.DecRef(capsule)
-		for i := range capsules {
-			c := &capsules[i]
-			if p.c.CapsuleValid(capsule, &c.fresh[0]) != 0 {
-				// From here on this function owns the struct: a capsule of the
-				// other name does not free it.
-				got, legacy = p.c.CapsuleGet(capsule, &c.fresh[0]), c.legacy
-				p.c.CapsuleRename(capsule, &c.used[0])
-				return nil
+		defer func() { p.c.DecRef(capsule) }()
+		on, away, err := p.streamFor(capsule, opts)
+		if err != nil {
+			return err
+		}
+		if away {
+			opts = append(opts[:len(opts):len(opts)], dlpack.ReadyOn(on))
+			value := capsule // the call takes it
+			if capsule, err = p.call("_ask_on", value, p.c.NewInt(int64(on)), p.c.NewInt(dlpack.MajorVersion), p.c.NewInt(dlpack.MinorVersion)); err != nil {
+				capsule = 0
+				return err
 			}
 		}
-		return fmt.Errorf("capi: get %s: got something else than a capsule with a DLPack tensor: %w", expression, tensor.ErrCorrupt)
+		if got, legacy, err = p.take(capsule); err != nil {
+			return fmt.Errorf("capi: get %s: %w", expression, err)
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -84,6 +98,42 @@ func (p *Python) Get(expression string, opts ...dlpack.ImportOption) (*tensor.Te
 		return ImportLegacy((*dlpack.DLManagedTensor)(pointer(got)), opts...)
 	}
 	return Import((*dlpack.DLManagedTensorVersioned)(pointer(got)), opts...)
+}
+
+// streamFor returns the stream that the producer of a value on a device is to
+// make wait; away is false for a value in host memory.
+func (p *Python) streamFor(got uintptr, opts []dlpack.ImportOption) (on dlpack.Stream, away bool, err error) {
+	for i := range capsules {
+		if p.c.CapsuleValid(got, &capsules[i].fresh[0]) != 0 {
+			return 0, false, nil
+		}
+	}
+	place, err := p.call("_place", p.borrow(got))
+	if err != nil {
+		return 0, false, err
+	}
+	defer p.c.DecRef(place)
+	packed, ok := exchange.int64(place)
+	if !ok || packed == 0 {
+		p.c.ErrClear()
+		return 0, false, nil
+	}
+	on, err = dlpack.StreamFor(dlpack.Device{Type: dlpack.DeviceType(packed >> 32), ID: int32(packed)}, opts...)
+	return on, true, err
+}
+
+// take takes the struct out of a capsule: from then on the caller owns it,
+// because a capsule of the other name does not free it.
+func (p *Python) take(capsule uintptr) (got uintptr, legacy bool, err error) {
+	for i := range capsules {
+		c := &capsules[i]
+		if p.c.CapsuleValid(capsule, &c.fresh[0]) != 0 {
+			got = p.c.CapsuleGet(capsule, &c.fresh[0])
+			p.c.CapsuleRename(capsule, &c.used[0])
+			return got, c.legacy, nil
+		}
+	}
+	return 0, false, fmt.Errorf("got something else than a capsule with a DLPack tensor: %w", tensor.ErrCorrupt)
 }
 
 // capsules are the names of capsules before and after a consumer has taken the
@@ -194,7 +244,7 @@ func (x *exchanger) int64(o uintptr) (int64, bool) {
 }
 
 // int64s reads up to len arguments of n.
-func (x *exchanger) int64s(args uintptr, n int) (is [4]int64, ok bool) {
+func (x *exchanger) int64s(args uintptr, n int) (is [5]int64, ok bool) {
 	for i, o := range unsafe.Slice((*uintptr)(pointer(args)), min(n, len(is))) {
 		if is[i], ok = x.int64(o); !ok {
 			return is, false
@@ -203,8 +253,8 @@ func (x *exchanger) int64s(args uintptr, n int) (is [4]int64, ok bool) {
 	return is, true
 }
 
-// export is _export(key, version[, options, device]) of bootstrap.py. It
-// returns a capsule, or 0 with an exception set.
+// export is _export(key, version[, options, device, stream]) of bootstrap.py.
+// It returns a capsule, or 0 with an exception set.
 func (x *exchanger) export(_, args uintptr, n int) uintptr {
 	is, ok := x.int64s(args, n)
 	if !ok {
@@ -215,7 +265,11 @@ func (x *exchanger) export(_, args uintptr, n int) uintptr {
 		x.raise(errUnknown)
 		return 0
 	}
-	r := dlpack.Request{Writable: k.writable, Copy: dlpack.CopyRule(is[2] & 3), Stream: is[2]&4 != 0}
+	r := dlpack.Request{Writable: k.writable, Copy: dlpack.CopyRule(is[2] & 3)}
+	if is[2]&4 != 0 {
+		on := dlpack.Stream(is[4])
+		r.Stream = &on
+	}
 	if is[1] >= 0 {
 		r.MaxVersion = &dlpack.Version{Major: uint32(is[1] >> 32), Minor: uint32(is[1])}
 	}

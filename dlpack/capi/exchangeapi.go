@@ -10,6 +10,7 @@ import (
 
 	"github.com/tenure-go/tenure/dlpack"
 	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/shape"
 	"github.com/tenure-go/tenure/tensor"
 )
@@ -73,15 +74,34 @@ func (x *exchanger) fromObject(o, out uintptr) uintptr {
 	if !ok {
 		return x.code(errUnknown)
 	}
-	a, err := dlpack.Request{MaxVersion: &newest, Writable: k.writable}.Export(k.t)
+	a, err := fromObject(k)
 	if err == nil {
 		*(**dlpack.DLManagedTensorVersioned)(pointer(out)) = a.Versioned
 	}
 	return x.code(err)
 }
 
+// fromObject exports for a consumer that calls currentWork, and orders its own
+// work behind that stream.
+func fromObject(k known) (dlpack.Answer, error) {
+	r := dlpack.Request{MaxVersion: &newest, Writable: k.writable}
+	place, err := dlpack.DeviceOf(k.t)
+	if err != nil {
+		return dlpack.Answer{}, err
+	}
+	if k.t.Device() != nil {
+		on, err := dlpack.StreamFor(place)
+		if err != nil {
+			return dlpack.Answer{}, err
+		}
+		r.Stream = &on
+	}
+	return r.Export(k.t)
+}
+
+// toObject takes bytes that are ready on the stream of currentWork.
 func (x *exchanger) toObject(m, out uintptr) uintptr {
-	t, err := Import((*dlpack.DLManagedTensorVersioned)(pointer(m)))
+	t, err := Import((*dlpack.DLManagedTensorVersioned)(pointer(m)), dlpack.ReadyOnCurrent())
 	if err != nil {
 		return x.code(err)
 	}
@@ -93,15 +113,20 @@ func (x *exchanger) toObject(m, out uintptr) uintptr {
 	return 0
 }
 
-func (x *exchanger) currentWork(device, _ int32, stream uintptr) uintptr {
-	if d := dlpack.DeviceType(device); d != dlpack.CPU {
-		return x.code(fmt.Errorf("dlpack stream: got device %s, want cpu: %w", d, tensor.ErrUnsupported))
+func (x *exchanger) currentWork(device, id int32, stream uintptr) uintptr {
+	var on dlpack.Stream
+	if place := (dlpack.Device{Type: dlpack.DeviceType(device), ID: id}); place.Type != dlpack.CPU && place.Type != dlpack.CUDAHost {
+		var err error
+		if on, err = dlpack.StreamFor(place); err != nil {
+			return x.code(err)
+		}
 	}
-	*(*uintptr)(pointer(stream)) = 0
+	*(*uintptr)(pointer(stream)) = uintptr(on)
 	return 0
 }
 
-// allocate makes a tensor of zeros for the caller.
+// allocate makes a tensor for the caller: of zeros in host memory, of undefined
+// values on a device.
 func allocate(like, out, context, fail uintptr) uintptr {
 	m, err := newLike((*dlpack.DLTensor)(pointer(like)))
 	if err != nil {
@@ -113,10 +138,18 @@ func allocate(like, out, context, fail uintptr) uintptr {
 	return 0
 }
 
+func newOn(d *memory.Device, dt dtype.DType, s *shape.Shape) (*tensor.Tensor, error) {
+	if d == nil {
+		return tensor.New(dt, s)
+	}
+	return tensor.Make(d.Source(memory.IO), dt, s)
+}
+
 // newLike reads only type, sizes and device of d.
 func newLike(d *dlpack.DLTensor) (*dlpack.DLManagedTensorVersioned, error) {
-	if d.Device.Type != dlpack.CPU {
-		return nil, fmt.Errorf("dlpack allocate: got device %s, want cpu: %w", d.Device.Type, tensor.ErrUnsupported)
+	device := dlpack.Open(d.Device)
+	if d.Device.Type != dlpack.CPU && (device == nil || d.Device.Type == dlpack.CUDAManaged) {
+		return nil, fmt.Errorf("dlpack allocate: got device %s %d, want cpu or a device that is open: %w", d.Device.Type, d.Device.ID, tensor.ErrUnsupported)
 	}
 	dt, err := dtype.FromDLPack(uint8(d.DType.Code), d.DType.Bits, d.DType.Lanes)
 	if err != nil {
@@ -133,10 +166,11 @@ func newLike(d *dlpack.DLTensor) (*dlpack.DLManagedTensorVersioned, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dlpack allocate: %w", err)
 	}
-	t, err := tensor.New(dt, s)
+	t, err := newOn(device, dt, s)
 	if err != nil {
 		return nil, fmt.Errorf("dlpack allocate: %w", err)
 	}
 	defer t.Release() // only the export keeps it
-	return dlpack.ExportWritable(t)
+	a, err := fromObject(known{t: t, writable: true})
+	return a.Versioned, err
 }

@@ -107,8 +107,8 @@ func TestPythonRuns(t *testing.T) {
 		t.Errorf("get what is no capsule: got %v, want ErrCorrupt", err)
 	}
 	run(t, p, "class Far(Liar):\n  def __dlpack_device__(self): return (2, 0)")
-	if _, err := p.Get("Far()"); !errors.Is(err, ErrPython) || !strings.Contains(err.Error(), "want one in host memory") {
-		t.Errorf("get from a GPU: got %v, want a BufferError", err)
+	if _, err := p.Get("Far()"); !errors.Is(err, tensor.ErrUnsupported) || !strings.Contains(err.Error(), "got a tensor on cuda 0, want one in host memory") {
+		t.Errorf("get from a GPU: got %v, want ErrUnsupported", err)
 	}
 }
 

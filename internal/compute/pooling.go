@@ -38,9 +38,15 @@ func bindMaxPool(c *op.Call) (Kernel, error) {
 	case dtype.F64:
 		return newPlainPool[float64](c, conv.PoolMax), nil
 	case dtype.I8:
-		return newPlainPool[int8](c, conv.PoolMax), nil
+		if wanted(c, 1) {
+			return newPlainPool[int8](c, conv.PoolMax), nil
+		}
+		return &pooledBytes{pooling: newPooling(c, conv.PoolMax), signed: true}, nil
 	case dtype.U8:
-		return newPlainPool[uint8](c, conv.PoolMax), nil
+		if wanted(c, 1) {
+			return newPlainPool[uint8](c, conv.PoolMax), nil
+		}
+		return &pooledBytes{pooling: newPooling(c, conv.PoolMax)}, nil
 	}
 	return nil, unsupported(c)
 }
@@ -157,6 +163,28 @@ func (k *pooledIndices) Refill(t *Task) error {
 func (k *pooledIndices) Tile(t *Task, tile int, _ []byte) {
 	c := t.Call
 	k.TileIndices(tile, out[float32](c, 0), out[int64](c, 1), in[float32](c, 0))
+}
+
+// pooledBytes is a maximum of bytes without indices.
+type pooledBytes struct {
+	pooling
+	signed bool
+	bytes  conv.BytePool
+}
+
+func (k *pooledBytes) Refill(t *Task) error {
+	ok, err := k.fill(t.Call)
+	if err != nil || !ok {
+		return err
+	}
+	k.bytes = conv.BytePool{Signed: k.signed, Planes: k.Planes, Channels: k.Channels, Window: k.Window}
+	k.bytes.Prepare(t.variant)
+	t.Tiles, t.Scratch = k.bytes.Tiles(), k.bytes.ScratchBytes()
+	return nil
+}
+
+func (k *pooledBytes) Tile(t *Task, tile int, scratch []byte) {
+	k.bytes.Tile(tile, scratch, t.Call.Out[0].Data, t.Call.In[0].Data)
 }
 
 // plainPool serves the element types that have no fast kernels.

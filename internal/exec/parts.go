@@ -317,7 +317,7 @@ func (j *joiner) join(k int, part, whole *ir.Value, at []int) (reason string) {
 		}
 	}
 	strided := !j.hasStrides(part, j.strides(whole))
-	if n := j.pieceOf(part, whole); strided && n < shortPiece && !j.leastMemory {
+	if n := j.pieceOf(part, whole); strided && n < shortPiece && !j.leastMemory && !j.isReadByRows(k, a) {
 		return j.shortPieces(n)
 	}
 	low, high := min(0, shift), max(b.size, a.size+shift)
@@ -379,30 +379,6 @@ func (j *joiner) wholeOf(part, whole *ir.Value, at []int) (*ir.Value, []int) {
 		}
 	}
 	return nil, nil
-}
-
-// shortPiece is the least number of bytes of the pieces that a part consists
-// of: to compute with shorter ones takes longer than to copy them.
-const shortPiece = 512
-
-// shortPieces is the reason not to join a part of short pieces.
-func (j *joiner) shortPieces(n int64) string {
-	if j.short[n] == "" {
-		j.short[n] = fmt.Sprintf("pieces of %d bytes are copied faster", n)
-	}
-	return j.short[n]
-}
-
-// pieceOf returns how many bytes of a part follow one another in the whole.
-func (j *joiner) pieceOf(part, whole *ir.Value) int64 {
-	typ, strides, n := j.types.Of(part), j.strides(whole), 1
-	for d, size := range slices.Backward(typ.Shape.Sizes()) {
-		if size != 1 && strides[d] != n {
-			break
-		}
-		n *= size
-	}
-	return int64(n * typ.DType.Size())
 }
 
 // move moves the values of a to where they would lie in b, and those of b

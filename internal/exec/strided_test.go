@@ -191,6 +191,21 @@ func TestBoxesInPlace(t *testing.T) {
   %c = concat(%a, %b) {axis = 1}
   return %c
 }`, 2 << 10, 0, 0, []string{"pieces of 16 bytes", "pieces of 16 bytes"}},
+		{"short pieces that only transposes read", `func @f(%x: f32[8,2,4,16]) -> (f32[4,8,1,16], f32[4,8,1,16]) {
+  %a = neg(%x)
+  %h, %t = split(%a) {axis = 1, num_outputs = 2}
+  %c = transpose(%h) {perm = [2, 0, 1, 3]}
+  %d = transpose(%t) {perm = [2, 0, 1, 3]}
+  return %c, %d
+}`, 4 << 10, 0, 2, nil},
+		{"short pieces that something else reads, too", `func @f(%x: f32[8,2,4,16]) -> (f32[4,8,1,16], f32[4,8,1,16]) {
+  %a = neg(%x)
+  %h, %t = split(%a) {axis = 1, num_outputs = 2}
+  %c = transpose(%h) {perm = [2, 0, 1, 3]}
+  %r = relu(%t)
+  %d = transpose(%r) {perm = [2, 0, 1, 3]}
+  return %c, %d
+}`, 6 << 10, 0, 1, []string{"pieces of 256 bytes"}},
 		{"a value that is overwritten before the other part is read", `func @f(%x: f32[4,128], %y: f32[4,128]) -> (f32[4,256], f32[4,128]) {
   %a = neg(%x)
   %b = relu(%y)

@@ -134,7 +134,7 @@ type ByteDepthwise struct {
 	Out     *byte
 	OutStep int    // bytes from row to row
 	Picks   *byte  // two vectors: the words of lanes, and the bytes of places in a lane
-	Flip    uint64 // taken from x
+	Flip    uint64 // taken from x, where numbers have four taps
 	Narrow  int    // 0 if the results are the sums
 
 	// The bytes are min(max(sum*scale, low), high), rounded, plus zero.

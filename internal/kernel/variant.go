@@ -175,6 +175,12 @@ type ByteLoops struct {
 	Depthwise                func(call ByteDepthwise)
 	Interleave1, Interleave2 func(n int, dst, x0, x1, x2, x3 *byte, flip uint64)
 
+	// Rows. MaxU8 and MaxI8 are for n times 32 bytes. Widen makes n times 16
+	// bytes, with flip taken, numbers of 16 bits, and returns their sum; it is
+	// nil where rows of A are not widened.
+	MaxU8, MaxI8 func(n int, dst, x, y *byte)
+	Widen        func(n int, dst, x *byte, flip uint64) (sum int)
+
 	// For n times eight elements.
 	Quantize                   func(n int, dst *byte, x *float32, scale, lo, hi float32, zero int32)
 	DequantizeU8, DequantizeI8 func(n int, dst *float32, x *byte, scale float32, zero int32)

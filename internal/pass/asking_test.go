@@ -15,16 +15,17 @@ import (
 // structure repeats step by step, and what runs when a model is read, before
 // there is one.
 var mayRead = []string{"sizes.go", "fold.go", "budget.go", "recorder.go", "visit.go", "looptypes.go", "deciding.go", "structure.go", "aliases.go", "ranges.go",
-	"formulas.go", "formularules.go", "formulawindows.go", "formulacontents.go", "box.go", "boxaliases.go", "rows.go",
-	"quantised.go", "quantised_function.go", "quantised_move.go", "quantised_product.go", "quantised_arithmetic.go"}
+	"formulas.go", "formularules.go", "formulawindows.go", "formulacontents.go", "box.go", "boxaliases.go", "rows.go", "unstack.go", "unstack_reshape.go",
+	"quantised.go", "quantised_function.go", "quantised_move.go", "quantised_product.go", "quantised_arithmetic.go", "dequantised.go"}
 
-// The names that a file may use beyond those that all may. Outputs and donate
-// read the alias rules, which a structure evaluates again for every call
+// The names that a file may use beyond those that all may. Outputs, marks and
+// donate read the alias rules, which a structure evaluates again for every call
 // (aliases.go); freeze reads whether values have sizes, which a structure
 // requires to stay; context makes constants and knows them.
 var mayName = map[string][]string{
 	"outputs.go": {"Sig", "known", "ir.ResultFaults", "ir.RegionFaults", "op.Sig", "Type"},
 	"donate.go":  {"Sig", "known", "AliasOf", "AliasAlone", "op.AliasKind", "op.Permute", "IsStatic", "ir.NewDonations", "ir.Donations", "ir.Violation", "op.Sig", "Type"},
+	"marks.go":   {"known", "ir.NewDonations"},
 	"freeze.go":  {"IsStatic", "Type", "Bound", "compute.NeedsValue", "ir.LoopArgs"},
 	"context.go": {"Bytes", "Type", "Bound"},
 	"affine.go":  {"shape.Of"},

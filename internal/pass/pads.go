@@ -14,7 +14,8 @@ import (
 // does not exist: exporters write a pad of its own where the two ends of an
 // axis differ. A pool takes zeros where it counts them: an average of whole
 // windows, and a maximum of what a relu made. A maximum takes minus infinity,
-// too.
+// too. A pool of an image without elements is refused, so that only a pad makes
+// one of it.
 //
 // Requires: fold (the pads are constants), views. Guarantees: no pad of
 // constant extents, which do not depend on the sizes of inputs, that all of its
@@ -198,11 +199,16 @@ func (m *padMover) take(reader *ir.Call, r *ir.Value, p padding) (t taking, ok b
 	case "average_pool":
 		t.counts = true
 		counted := sig.Int("count_include_pad") != 0 || !slices.ContainsFunc(own, func(pad int64) bool { return pad != 0 })
-		return t, p.zero && counted && m.fits(reader, t.pads)
+		return t, p.zero && counted && m.fits(reader, t.pads) && m.hasElements(r.Def.Args[0].Value)
 	case "max_pool":
-		return t, len(reader.Results) == 1 && (!p.zero || p.relu && allOnes(sig.Ints("dilations"))) && m.fits(reader, t.pads)
+		return t, len(reader.Results) == 1 && (!p.zero || p.relu && allOnes(sig.Ints("dilations"))) && m.fits(reader, t.pads) && m.hasElements(r.Def.Args[0].Value)
 	}
 	return t, false
+}
+
+// hasElements reports whether a value is known to have elements.
+func (m *padMover) hasElements(v *ir.Value) bool {
+	return isStatic(v) && !m.ctx.is(atMost, v, nil, 0, 0)
 }
 
 // fits reports whether pads are shorter than the windows of a pool, none of

@@ -15,19 +15,24 @@ type Pass struct {
 
 // Load are the passes that run once, when a program is read: those that do
 // not depend on the inputs' sizes.
-var Load = []Pass{Quantised, Fold, Rows, Views, Pads, BatchNorm, CSE, DCE, Idioms, DCE}
+var Load = []Pass{Quantised, Fold, Dequantised, Unstack, Rows, Views, Pads, BatchNorm, CSE, DCE, Idioms, DCE, Marks}
 
 // Specialise is the pipeline of a copy of the program for each set of input
 // types: afterwards every type is static and every right to write into an
 // operand is marked.
-var Specialise = []Pass{Fold, Views, CSE, DCE, Pads, Idioms, Attention, DCE, Fuse, Views, DCE, Chain, Outputs, Donate}
+var Specialise = []Pass{Fold, Views, CSE, DCE, Pads, Idioms, Attention, DCE, Fuse, Views, DCE, Chain, Outputs, Marks, Donate}
 
 // before says which pass runs before which, and why. A test checks the
 // pipelines against it.
 var before = []struct{ first, second, why string }{
 	{"quantised", "fold", "weights that are folded into floats are no integers"},
 	{"quantised", "batchnorm", "a bias that is folded is no integer"},
+	{"quantised", "dequantised", "weights of integers that are multiplied are not expanded"},
+	{"fold", "dequantised", "integers that are computed are constants"},
+	{"dequantised", "batchnorm", "weights that are expanded can be scaled"},
 	{"fold", "rows", "indices that are computed are constants"},
+	{"fold", "unstack", "indices and axes that are computed are constants"},
+	{"unstack", "rows", "a row of a transpose may be one of its operand"},
 	{"rows", "views", "a view of all of its operand is none of a part"},
 	{"fold", "views", "whether a view changes the type is known once types are inferred"},
 	{"fold", "batchnorm", "weights are folded into weights"},
@@ -51,6 +56,10 @@ var before = []struct{ first, second, why string }{
 	{"dce", "chain", "a dead reader would keep a value alive"},
 	{"chain", "outputs", "a chain changes which call defines a result"},
 	{"fuse", "outputs", "fusing changes which call defines a result"},
+	{"unstack", "marks", "elements of a stack read its operand"},
+	{"pads", "marks", "what reads a padded value reads what is padded"},
+	{"attention", "marks", "the call of a pattern reads the operands of its first ones"},
+	{"marks", "donate", "a mark that does not hold would hide another one"},
 	{"outputs", "donate", "a copy that puts an output into its own bytes decides what is a last use"},
 	{"dce", "donate", "a dead reader would be a later use"},
 }

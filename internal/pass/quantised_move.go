@@ -37,7 +37,7 @@ func (q *quantiser) move(c *ir.Call) bool {
 	args[0] = n.q
 	switch name {
 	case "max_pool":
-		if len(c.Results) > 1 {
+		if len(c.Results) > 1 || mayMissAll(c) {
 			return false
 		}
 	case "resize":
@@ -67,6 +67,15 @@ func (q *quantiser) move(c *ir.Call) bool {
 	}
 	q.taken[name]++
 	return true
+}
+
+// mayMissAll reports whether a window of a pool may lie outside the input with
+// all its taps: they step over an input that is smaller than their dilation.
+// The maximum is then less than any that integers stand for.
+func mayMissAll(c *ir.Call) bool {
+	sig := attrsOf(c)
+	wide := func(n int64) bool { return n > 1 }
+	return slices.ContainsFunc(sig.Ints("dilations"), wide)
 }
 
 // padding is what a pad puts around integers: the integer of a number that has

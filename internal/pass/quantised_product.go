@@ -23,6 +23,9 @@ func (q *quantiser) product(c, of *ir.Call, y *number) (why string) {
 			}
 		}
 	}
+	if more != nil && rank(more) > max(1, rank(of.Results[0])) {
+		return "its bias has more dimensions than the product"
+	}
 	switch of.Op.Name {
 	case "add", "sub", "mul":
 		return q.arithmetic(c, of, y)

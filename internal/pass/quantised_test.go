@@ -50,6 +50,13 @@ var quantisedBodies = []struct {
 		%a = add(%p, @b9)
 		%y = quantize_linear(%a, @sy, @zy)
 		return %y`, "", 1},
+	{"product and a bias of more dimensions", "u8[...]", `
+		%r = reshape(%d, @matrix)
+		%mm = dequantize_linear(@m, @s9) {axis = 1}
+		%p = matmul(%r, %mm)
+		%a = add(@deep, %p)
+		%y = quantize_linear(%a, @sy, @zy)
+		return %y`, "dequantize_linear dequantize_linear matmul add quantize_linear", 0},
 	{"linear layer", "i8[...]", `
 		%r = flatten(%d)
 		%gg = dequantize_linear(@g, @s5) {axis = 0}
@@ -94,6 +101,10 @@ var quantisedBodies = []struct {
 		%y = quantize_linear(%e, @sx, @zx)
 		%z = quantize_linear(%u, @sy, @zi)
 		return %y, %z`, "", 0},
+	{"maxima with dilation and pads", "u8[...]", `
+		%p = max_pool(%d) {kernel_shape = [2, 2], dilations = [1, 2], pads = [0, 1, 0, 1]}
+		%y = quantize_linear(%p, @sy, @zy)
+		return %y`, "dequantize_linear max_pool quantize_linear", 0},
 	{"movement that floats read", "f32[...]", `
 		%t = transpose(%d)
 		%y = softmax(%t)
@@ -189,6 +200,7 @@ const quantisedHead = `func @main(%x: u8[2,4,6,6], %f: f32[2,4,6,6]) -> (RESULTS
 	weight @three: i64[4]
 	weight @column: i64[4]
 	weight @huge: f32[]
+	weight @deep: f32[1,1,9]
 	%d = dequantize_linear(%x, @sx, @zx)
 	%wf = dequantize_linear(@w, @sw)
 	%bias = dequantize_linear(@b, @sb)

@@ -97,10 +97,13 @@ func (c *Context) oneIndex(v *ir.Value) (int64, bool) {
 }
 
 // addInt adds a constant i64[1] to the table.
-func (c *Context) addInt(n int64) (*ir.Value, error) {
-	v, data, err := c.newWeight("index", op.Type{DType: dtype.I64, Shape: shape.MustOf(1)})
-	if err == nil {
-		binary.LittleEndian.PutUint64(data, uint64(n))
+func (c *Context) addInt(n int64) (*ir.Value, error) { return c.addInts([]int64{n}) }
+
+// addInts adds a list of integers to the table.
+func (c *Context) addInts(list []int64) (*ir.Value, error) {
+	v, data, err := c.newWeight("index", op.Type{DType: dtype.I64, Shape: shape.MustOf(len(list))})
+	for i := 0; err == nil && i < len(list); i++ {
+		binary.LittleEndian.PutUint64(data[8*i:], uint64(list[i]))
 	}
 	return v, err
 }

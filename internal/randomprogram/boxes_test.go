@@ -81,7 +81,7 @@ func (d *drawer) boxCall() {
 	}
 	b, rank := d.bounds[x], x.Type.Shape.Rank()
 	axis := d.n(0, max(0, rank-1))
-	switch d.n(0, 13) {
+	switch d.n(0, 14) {
 	case 0, 1, 2:
 		d.concatAlong(x, axis)
 	case 3, 4:
@@ -98,8 +98,54 @@ func (d *drawer) boxCall() {
 		d.binary(x)
 	case 12:
 		d.reduce(x)
+	case 13:
+		d.stack(x)
 	default:
 		d.move(x)
+	}
+}
+
+// stack takes the elements of a value along an axis, or of its transpose, as
+// models do with queries, keys and values of one product, and puts some of them
+// into another order.
+func (d *drawer) stack(x *ir.Value) {
+	b, rank := d.bounds[x], x.Type.Shape.Rank()
+	if rank < 2 {
+		return
+	}
+	transpose := func(x *ir.Value) *ir.Value {
+		perm := make([]int64, x.Type.Shape.Rank())
+		for i, p := range rapid.Permutation(rangeOf(len(perm))).Draw(d.t, "perm") {
+			perm[i] = int64(p)
+		}
+		if made := d.emit(b, "transpose", op.Attrs{attr("perm", perm)}, 1, x); made != nil {
+			return made[0]
+		}
+		return x
+	}
+	if !d.one(4) {
+		x = transpose(x)
+	}
+	axis := d.n(0, rank-1)
+	n := x.Type.Shape.Size(axis)
+	along := op.Attrs{attr("axis", int64(axis))}
+	var made []*ir.Value
+	if n > 0 && d.one(2) {
+		for _, r := range d.emit(b, "split", along.With("num_outputs", int64(n)), n, x) {
+			made = append(made, d.emit(b, "squeeze", nil, 1, r, d.ints(int64(axis)))...)
+		}
+	} else {
+		for i := range n {
+			data := words(8, 0)
+			data[0] = byte(i)
+			index := d.weight(op.Type{DType: dtype.I64, Shape: shape.MustOf()}, data, bound{})
+			made = append(made, d.emit(b, "gather", along, 1, x, index)...)
+		}
+	}
+	for _, v := range made {
+		if d.one(2) {
+			transpose(v)
+		}
 	}
 }
 

@@ -229,7 +229,8 @@ func (l *lattice) fault(s source) string {
 		ok := may[imp]
 		if s.isTest {
 			ok = ok || imp == s.pkg || slices.Contains([]string{"memory/memorytest", "internal/kernel/ref", "internal/kernel/kerneltest", "op/optest", "internal/opcases", "internal/weights", "python/pythontest",
-				"internal/modeltest", "internal/onnxtest", "internal/onnx/wire/wiretest"}, imp)
+				"internal/modeltest", "internal/onnxtest", "internal/onnx/wire/wiretest", "cuda/internal/driver/drivertest", "cuda/internal/ptx", "cuda/internal/fake"}, imp)
+			ok = ok || s.pkg == "cuda" && (imp == "eager" || imp == "dlpack/capi") // the same operations on the host, and other libraries
 			// A test in a package of its own may import any package that builds
 			// on the tested one.
 			ok = ok || strings.HasSuffix(s.file.Name.Name, "_test") && l.reach(imp)[s.pkg]

@@ -112,7 +112,7 @@ func (a *Archive) Read(name string) (*tensor.Tensor, error) {
 		return nil, fmt.Errorf("%s: %w", name, wrapSource(err))
 	}
 	defer r.Close()
-	x, err := readWhole(r, size)
+	x, err := readWhole(r, size, read)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

@@ -19,6 +19,10 @@
 // not trusted: no more memory is allocated than the file has bytes (twice that
 // for Fortran order, compressed entries and streams).
 //
+// [ReadTo] and [ReadFileTo] read into the memory of a device, through a window
+// of a mebibyte. A buffer there is as large as the file says if the file has
+// the bytes; for a stream it grows with what comes, to at most twice of it.
+//
 // # Writing
 //
 // The machine's byte order, C order, version 1 (2 if the header is long). Types

@@ -63,7 +63,7 @@ func FuzzRead(f *testing.F) {
 			if err == nil {
 				_ = streamed.Release()
 			}
-			whole, wholeErr := readWhole(bytes.NewReader(data), int64(len(data)))
+			whole, wholeErr := readWhole(bytes.NewReader(data), int64(len(data)), read)
 			if wholeErr == nil {
 				_ = whole.Release()
 				if err != nil {

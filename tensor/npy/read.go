@@ -23,7 +23,10 @@ func Read(r io.Reader) (*tensor.Tensor, error) {
 
 // ReadFile reads a file that holds one array and nothing else. The caller owns
 // the tensor.
-func ReadFile(path string) (*tensor.Tensor, error) {
+func ReadFile(path string) (*tensor.Tensor, error) { return readFile(path, read) }
+
+// readFile calls read for a file that must end with the array.
+func readFile(path string, read func(io.Reader, int64) (*tensor.Tensor, error)) (*tensor.Tensor, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("npy: %w", err)
@@ -37,7 +40,7 @@ func ReadFile(path string) (*tensor.Tensor, error) {
 	if info.Mode().IsRegular() {
 		size = info.Size()
 	}
-	x, err := readWhole(f, size)
+	x, err := readWhole(f, size, read)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -47,8 +50,8 @@ func ReadFile(path string) (*tensor.Tensor, error) {
 // unknown is the size of a stream.
 const unknown = -1
 
-// readWhole is read of a source that must end with the array.
-func readWhole(r io.Reader, size int64) (*tensor.Tensor, error) {
+// readWhole calls read for a source that must end with the array.
+func readWhole(r io.Reader, size int64, read func(io.Reader, int64) (*tensor.Tensor, error)) (*tensor.Tensor, error) {
 	x, err := read(r, size)
 	if err != nil {
 		return nil, err
@@ -73,41 +76,61 @@ func release(x *tensor.Tensor, err error) error {
 // read reads one array from a source of size bytes, which may be unknown.
 func read(r io.Reader, size int64) (*tensor.Tensor, error) {
 	counted := &counter{r: r}
-	h, err := readHeader(counted)
+	a, err := begin(counted)
 	if err != nil {
 		return nil, err
 	}
-	e, err := parseDescr(h.descr)
+	return a.read(counted, size)
+}
+
+// array is what the header of an array says.
+type array struct {
+	element
+	shape   *shape.Shape // of the data as it lies in the file
+	bytes   int
+	fortran bool // the data is the transposed array
+}
+
+// begin reads the header of an array.
+func begin(r *counter) (a array, err error) {
+	h, err := readHeader(r)
 	if err != nil {
-		return nil, err
+		return a, err
+	}
+	if a.element, err = parseDescr(h.descr); err != nil {
+		return a, err
 	}
 	if h.fortran {
 		slices.Reverse(h.dims) // as it lies in the file it is the transposed array in C order
 	}
-	if e.text > 0 {
-		h.dims = append(h.dims, e.text)
+	if a.text > 0 {
+		h.dims = append(h.dims, a.text)
 	}
-	s, err := shape.Of(h.dims...)
-	if err != nil {
-		return nil, fmt.Errorf("npy: %w: %w", err, tensor.ErrCorrupt)
+	if a.shape, err = shape.Of(h.dims...); err != nil {
+		return a, fmt.Errorf("npy: %w: %w", err, tensor.ErrCorrupt)
 	}
-	want, err := shape.Bytes(e.dt, s)
-	if err != nil {
-		return nil, fmt.Errorf("npy: %w: %w", err, tensor.ErrCorrupt)
+	if a.bytes, err = shape.Bytes(a.dt, a.shape); err != nil {
+		return a, fmt.Errorf("npy: %w: %w", err, tensor.ErrCorrupt)
 	}
-	x, err := readData(counted, e.dt, s, want, size)
+	a.fortran = h.fortran && a.shape.Rank() > 1
+	return a, nil
+}
+
+// read reads the data behind the header.
+func (a array) read(r *counter, size int64) (*tensor.Tensor, error) {
+	x, err := readData(r, a.dt, a.shape, a.bytes, size)
 	if err != nil {
 		return nil, err
 	}
-	if err := normalizeTensor(x, e.dt, e.swap); err != nil {
+	if err := normalizeTensor(x, a.dt, a.swap); err != nil {
 		return nil, release(x, err)
 	}
-	if h.fortran && s.Rank() > 1 {
-		if x, err = toRowMajor(x, e.text > 0); err != nil {
+	if a.fortran {
+		if x, err = toRowMajor(x, a.text > 0); err != nil {
 			return nil, err
 		}
 	}
-	if e.dt == dtype.U32 && e.text > 0 {
+	if a.dt == dtype.U32 && a.text > 0 {
 		return encoded(x)
 	}
 	return x, nil

@@ -23,6 +23,9 @@
 // do not have are [tensor.ErrUnsupported] when that tensor is read, so that the
 // others of the file can be read.
 //
+// [File.TensorTo] copies a tensor into the memory of a device, straight from
+// the mapped file.
+//
 // If a file is truncated while it is mapped, reading behind its end kills
 // the process: replace such files by renaming a new one over them. [Parse]
 // reads a file that is in memory already.

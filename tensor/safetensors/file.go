@@ -1,6 +1,7 @@
 package safetensors
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -87,27 +88,73 @@ func (f *File) Tensor(name string) (*tensor.Tensor, error) {
 		return nil, fmt.Errorf("safetensors: tensor %q: %w", name, err)
 	}
 	defer f.buf.Release()
-	at, ok := f.byName[name]
-	if !ok {
-		return nil, fmt.Errorf("safetensors: got no tensor %q among the %d of the file: %w", name, len(f.infos), ErrName)
-	}
-	i := &f.infos[at]
-	if i.DType == dtype.Invalid || i.DType.Bits() > 4 && i.DType.Bits() < 8 {
-		return nil, fmt.Errorf("safetensors: tensor %q: got elements of %s, want a type that tensors have: %w", name, i.Type, tensor.ErrUnsupported)
-	}
-	data := f.buf.Bytes()[f.data+int(i.begin) : f.data+int(i.end)]
-	if i.DType == dtype.Bool {
-		if k := slices.IndexFunc(data, func(b byte) bool { return b > 1 }); k >= 0 {
-			return nil, corrupt("tensor %q: got %d as element %d of type BOOL, want 0 or 1", name, data[k], k)
-		}
+	i, data, err := f.find(name)
+	if err != nil {
+		return nil, err
 	}
 	var t *tensor.Tensor
-	var err error
 	if isAligned(data, i.DType) {
 		t, err = tensor.FromBuffer(f.buf, f.data+int(i.begin), i.DType, shape.RowMajor(i.Shape))
 	} else {
 		t, err = tensor.FromBytes(i.DType, i.Shape, data)
 	}
+	if err != nil {
+		return nil, fmt.Errorf("safetensors: tensor %q: %w", name, err)
+	}
+	return t, nil
+}
+
+// find returns a tensor's description and bytes. The caller has a hold.
+func (f *File) find(name string) (*Info, []byte, error) {
+	at, ok := f.byName[name]
+	if !ok {
+		return nil, nil, fmt.Errorf("safetensors: got no tensor %q among the %d of the file: %w", name, len(f.infos), ErrName)
+	}
+	i := &f.infos[at]
+	if i.DType == dtype.Invalid || i.DType.Bits() > 4 && i.DType.Bits() < 8 {
+		return nil, nil, fmt.Errorf("safetensors: tensor %q: got elements of %s, want a type that tensors have: %w", name, i.Type, tensor.ErrUnsupported)
+	}
+	data := f.buf.Bytes()[f.data+int(i.begin) : f.data+int(i.end)]
+	if i.DType == dtype.Bool {
+		if k := slices.IndexFunc(data, func(b byte) bool { return b > 1 }); k >= 0 {
+			return nil, nil, corrupt("tensor %q: got %d as element %d of type BOOL, want 0 or 1", name, data[k], k)
+		}
+	}
+	return i, data, nil
+}
+
+// TensorTo returns a tensor of the file in the memory of a device, exclusive
+// and the caller's to release; nil is the processor's, as [File.Tensor]. The
+// bytes are copied from the mapped file, aligned or not, and the host has no
+// other copy of them. It returns when the file is read, which the device may
+// still be copying: later work of the device waits for it.
+func (f *File) TensorTo(ctx context.Context, name string, d *memory.Device) (*tensor.Tensor, error) {
+	if ctx == nil {
+		return nil, fmt.Errorf("safetensors: tensor %q: got no context, want one", name)
+	}
+	if d == nil {
+		return f.Tensor(name)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("safetensors: tensor %q: %w", name, err)
+	}
+	if err := f.hold(); err != nil {
+		return nil, fmt.Errorf("safetensors: tensor %q: %w", name, err)
+	}
+	defer f.buf.Release()
+	i, data, err := f.find(name)
+	if err != nil {
+		return nil, err
+	}
+	buf, err := d.Source(memory.Weights).Alloc(len(data))
+	if err != nil {
+		return nil, fmt.Errorf("safetensors: tensor %q: %w", name, err)
+	}
+	defer func() { _ = buf.Release() }() // the tensor has a hold of its own
+	if err := d.Engine().Upload(ctx, buf, 0, data); err != nil {
+		return nil, fmt.Errorf("safetensors: tensor %q: %w", name, err)
+	}
+	t, err := tensor.FromBuffer(buf, 0, i.DType, shape.RowMajor(i.Shape))
 	if err != nil {
 		return nil, fmt.Errorf("safetensors: tensor %q: %w", name, err)
 	}

@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-func (l *library) Init() error { return l.do(cuInit, 0) }
+func (l *library) Init() error { return l.simple(cuInit, 0) }
 
 func (l *library) DriverGetVersion() (int, error) { return l.number(cuDriverGetVersion) }
 
@@ -18,7 +18,7 @@ func (l *library) DeviceGetCount() (int, error) { return l.number(cuDeviceGetCou
 func (l *library) number(f function, args ...uintptr) (int, error) {
 	c := newCall()
 	defer c.release()
-	err := l.do(f, append([]uintptr{c.out(0)}, args...)...)
+	err := l.do(c, f, append([]uintptr{c.out(0)}, args...)...)
 	return int(int32(c.outs[0])), err
 }
 
@@ -31,7 +31,7 @@ func (l *library) DeviceGetName(d Device) (string, error) {
 	c := newCall()
 	defer c.release()
 	const n = 256
-	if err := l.do(cuDeviceGetName, c.buffer(n), n-1, uintptr(d)); err != nil {
+	if err := l.do(c, cuDeviceGetName, c.buffer(n), n-1, uintptr(d)); err != nil {
 		return "", err
 	}
 	return cstring(c.text), nil
@@ -40,7 +40,7 @@ func (l *library) DeviceGetName(d Device) (string, error) {
 func (l *library) DeviceGetUUID(d Device) (id [16]byte, err error) {
 	c := newCall()
 	defer c.release()
-	err = l.do(cuDeviceGetUuid, c.out(0), uintptr(d))
+	err = l.do(c, cuDeviceGetUuid, c.out(0), uintptr(d))
 	binary.NativeEndian.PutUint64(id[:8], c.outs[0])
 	binary.NativeEndian.PutUint64(id[8:], c.outs[1])
 	return id, err
@@ -49,7 +49,7 @@ func (l *library) DeviceGetUUID(d Device) (id [16]byte, err error) {
 func (l *library) DeviceTotalMem(d Device) (uint64, error) {
 	c := newCall()
 	defer c.release()
-	err := l.do(cuDeviceTotalMem, c.out(0), uintptr(d))
+	err := l.do(c, cuDeviceTotalMem, c.out(0), uintptr(d))
 	return c.outs[0], err
 }
 
@@ -65,7 +65,7 @@ func (l *library) DeviceCanAccessPeer(dev, peer Device) (bool, error) {
 func (l *library) DevicePrimaryCtxRetain(d Device) (Context, error) {
 	c := newCall()
 	defer c.release()
-	if err := l.do(cuDevicePrimaryCtxRetain, c.out(0), uintptr(d)); err != nil {
+	if err := l.do(c, cuDevicePrimaryCtxRetain, c.out(0), uintptr(d)); err != nil {
 		return 0, err
 	}
 	if d == 0 {
@@ -75,7 +75,7 @@ func (l *library) DevicePrimaryCtxRetain(d Device) (Context, error) {
 }
 
 func (l *library) DevicePrimaryCtxRelease(d Device) error {
-	return l.do(cuDevicePrimaryCtxRelease, uintptr(d))
+	return l.simple(cuDevicePrimaryCtxRelease, uintptr(d))
 }
 
 func (l *library) CtxSynchronize(ctx Context) error { return l.in(ctx, cuCtxSynchronize) }
@@ -107,7 +107,7 @@ func (l *library) PointerGetAttributes(p Pointer) (PointerInfo, error) {
 	attributes := (*[n]uint32)(unsafe.Pointer(&c.outs[4]))
 	*attributes = [n]uint32{pointerContext, pointerMemoryType, pointerIsManaged, pointerDeviceOrdinal}
 	c.params = append(c.params[:0], c.out(0), c.out(1), c.out(2), c.out(3))
-	if err := l.do(cuPointerGetAttributes, n, c.out(4), uintptr(unsafe.Pointer(&c.params[0])), uintptr(p)); err != nil {
+	if err := l.do(c, cuPointerGetAttributes, n, c.out(4), uintptr(unsafe.Pointer(&c.params[0])), uintptr(p)); err != nil {
 		return PointerInfo{}, err
 	}
 	info := PointerInfo{Context: Context(c.outs[0]), Type: MemoryType(uint32(c.outs[1])), Managed: uint8(c.outs[2]) != 0, Ordinal: int(int32(c.outs[3]))}

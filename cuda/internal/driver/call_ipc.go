@@ -49,7 +49,8 @@ func (l *library) open(ctx Context, f function, h IPCHandle, flags uintptr) (uin
 	var args []uintptr
 	switch {
 	case runtime.GOARCH == "amd64" && runtime.GOOS != "windows":
-		// System V: on the stack, after the six registers, of which it takes none.
+		// System V: on the stack, after the six registers, of which it
+		// takes none.
 		args = append([]uintptr{c.out(0), flags, 0, 0, 0, 0}, words[:]...)
 	case runtime.GOARCH == "ppc64le":
 		// ELF version 2: as if each of its words were a parameter.

@@ -28,14 +28,14 @@ func (l *library) MemFreeAsync(ctx Context, p Pointer, s Stream) error {
 func (l *library) DeviceGetDefaultMemPool(d Device) (Pool, error) {
 	c := newCall()
 	defer c.release()
-	if err := l.do(cuDeviceGetDefaultMemPool, c.out(0), uintptr(d)); err != nil {
+	if err := l.do(c, cuDeviceGetDefaultMemPool, c.out(0), uintptr(d)); err != nil {
 		return 0, err
 	}
 	return Pool(c.outs[0]), nil
 }
 
 func (l *library) MemPoolTrimTo(p Pool, keep uint64) error {
-	return l.do(cuMemPoolTrimTo, uintptr(p), uintptr(keep))
+	return l.simple(cuMemPoolTrimTo, uintptr(p), uintptr(keep))
 }
 
 func (l *library) MemHostAlloc(ctx Context, size uint64) (uintptr, error) {

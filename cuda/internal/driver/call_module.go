@@ -21,7 +21,8 @@ func (l *library) ModuleLoadData(ctx Context, ptx string) (m Module, log string,
 	c := newCall()
 	defer c.release()
 	logs := new([2][logSize]byte)
-	// outs[4:6] is CUjit_option[4], params is void *[4]: sizes are values, not addresses.
+	// outs[4:6] is CUjit_option[4], params is void *[4]: sizes are values,
+	// not addresses.
 	const n = 4
 	options := (*[n]uint32)(unsafe.Pointer(&c.outs[4]))
 	*options = [n]uint32{jitErrorLogBuffer, jitErrorLogBufferSize, jitInfoLogBuffer, jitInfoLogBufferSize}

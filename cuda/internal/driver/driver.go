@@ -40,7 +40,8 @@ type Driver interface {
 
 	// Init is cuInit(0).
 	Init() error
-	// DriverGetVersion returns 1000 times the major version plus 10 times the minor one.
+	// DriverGetVersion returns 1000 times the major version plus 10 times
+	// the minor one.
 	DriverGetVersion() (int, error)
 	DeviceGetCount() (int, error)
 	DeviceGet(ordinal int) (Device, error)
@@ -53,9 +54,12 @@ type Driver interface {
 	DevicePrimaryCtxRetain(Device) (Context, error)
 	DevicePrimaryCtxRelease(Device) error
 	CtxSynchronize(Context) error
-	// CtxEnablePeerAccess lets work in ctx access memory of peer. That it is enabled already is no error.
+	// CtxEnablePeerAccess lets work in ctx access memory of peer. That it
+	// is enabled already is no error.
 	CtxEnablePeerAccess(ctx, peer Context) error
-	// CtxRecordEvent makes e complete when all work that was submitted in ctx before, on any stream, has. Drivers before 12.5 lack it: ErrNotFound.
+	// CtxRecordEvent makes e complete when all work that was submitted in
+	// ctx before, on any stream, has. Drivers before 12.5 lack it:
+	// ErrNotFound.
 	CtxRecordEvent(ctx Context, e Event) error
 	// MemGetInfo returns the bytes of the device that are free and its total.
 	MemGetInfo(Context) (free, total uint64, err error)
@@ -66,13 +70,15 @@ type Driver interface {
 	// StreamQuery reports whether all work of the stream has completed.
 	StreamQuery(Context, Stream) (bool, error)
 	StreamWaitEvent(Context, Stream, Event) error
-	// LaunchHostFunc calls the C function fn(arg) on a thread of the driver when earlier work of the stream is done. It must not call the driver.
+	// LaunchHostFunc calls the C function fn(arg) on a thread of the driver
+	// when earlier work of the stream is done. It must not call the driver.
 	LaunchHostFunc(ctx Context, s Stream, fn, arg uintptr) error
 
 	EventCreate(ctx Context, flags EventFlags) (Event, error)
 	EventDestroy(Context, Event) error
 	EventRecord(Context, Event, Stream) error
-	// EventQuery reports whether the work that the event was last recorded behind has completed; true for an event that was never recorded.
+	// EventQuery reports whether the work that the event was last recorded
+	// behind has completed; true for an event that was never recorded.
 	EventQuery(Context, Event) (bool, error)
 	EventSynchronize(Context, Event) error
 	// EventElapsedTime returns the milliseconds between two events with timing.
@@ -86,11 +92,13 @@ type Driver interface {
 	MemMap(p Pointer, size, offset uint64, m Memory) error
 	MemUnmap(p Pointer, size uint64) error
 	MemSetAccess(p Pointer, size uint64, dev Device, access Access) error
-	// MemExportToShareableHandle returns a POSIX descriptor that the caller closes.
+	// MemExportToShareableHandle returns a POSIX descriptor that the caller
+	// closes.
 	MemExportToShareableHandle(Memory) (fd int, err error)
 	// MemImportFromShareableHandle does not close the descriptor.
 	MemImportFromShareableHandle(fd int) (Memory, error)
-	// MemRetainAllocationHandle returns the allocation that is mapped at p, with a reference of its own.
+	// MemRetainAllocationHandle returns the allocation that is mapped at p,
+	// with a reference of its own.
 	MemRetainAllocationHandle(p Pointer) (Memory, error)
 
 	MemAlloc(ctx Context, size uint64) (Pointer, error)
@@ -104,12 +112,15 @@ type Driver interface {
 	MemHostAlloc(ctx Context, size uint64) (uintptr, error)
 	MemFreeHost(Context, uintptr) error
 
-	// PointerGetAttributes describes the memory at an address: TypeUnknown for host memory that the driver does not know.
+	// PointerGetAttributes describes the memory at an address: TypeUnknown
+	// for host memory that the driver does not know.
 	PointerGetAttributes(Pointer) (PointerInfo, error)
 	// MemGetAddressRange returns the allocation that contains p.
 	MemGetAddressRange(ctx Context, p Pointer) (base Pointer, size uint64, err error)
 
-	// The copies return when they are submitted. Host memory must stay valid until the stream has done them; copies of memory that is not page-locked may return only then.
+	// The copies return when they are submitted. Host memory must stay
+	// valid until the stream has done them; copies of memory that is not
+	// page-locked may return only then.
 	MemcpyHtoDAsync(ctx Context, dst Pointer, src uintptr, size uint64, s Stream) error
 	MemcpyDtoHAsync(ctx Context, dst uintptr, src Pointer, size uint64, s Stream) error
 	MemcpyDtoDAsync(ctx Context, dst, src Pointer, size uint64, s Stream) error
@@ -118,7 +129,8 @@ type Driver interface {
 	MemsetD8Async(ctx Context, dst Pointer, value byte, n uint64, s Stream) error
 	MemsetD32Async(ctx Context, dst Pointer, value uint32, n uint64, s Stream) error
 
-	// ModuleLoadData compiles PTX text. log is what the compiler said, also after an error.
+	// ModuleLoadData compiles PTX text. log is what the compiler said, also
+	// after an error.
 	ModuleLoadData(ctx Context, ptx string) (m Module, log string, err error)
 	ModuleUnload(Context, Module) error
 	ModuleGetFunction(ctx Context, m Module, name string) (Function, error)
@@ -147,7 +159,8 @@ type IPCHandle [64]byte
 // Dim3 is the size of a grid or of a block.
 type Dim3 struct{ X, Y, Z uint32 }
 
-// Copy2D describes a copy of rows. Exactly one of the pointers of each side is set.
+// Copy2D describes a copy of rows. Exactly one of the pointers of each side is
+// set.
 type Copy2D struct {
 	Dst      Pointer
 	DstHost  uintptr

@@ -39,7 +39,8 @@ func wellKnown(goos, goarch string) []string {
 	return nil // NVIDIA has no driver for others
 }
 
-// findLibrary loads the driver's library with load: that of path or, if path is empty,
+// findLibrary loads the driver's library with load: that of path or, if path is
+// empty,
 // that of the environment or of a well-known place.
 func findLibrary(path string, load func(string) (uintptr, error)) (name string, handle uintptr, err error) {
 	if path == "" {
@@ -58,7 +59,8 @@ func findLibrary(path string, load func(string) (uintptr, error)) (name string, 
 	first := errors.New("")
 	for i, p := range places {
 		if i > 0 {
-			// A file that is there and does not load is the answer; one that is not there is not worth a word.
+			// A file that is there and does not load is the answer; one
+			// that is not there is not worth a word.
 			if _, err := os.Stat(p); err != nil {
 				continue
 			}

@@ -76,13 +76,15 @@ func (l *library) bind(handle uintptr) error {
 	var missing []string
 	for f, d := range functions {
 		c.outs[0], c.outs[1] = 0, 0
-		// Flags 0: stream 0 is the legacy default stream. The fifth parameter, of
+		// Flags 0: stream 0 is the legacy default stream. The fifth
+		// parameter, of
 		// version 2, receives why there is no function.
 		r, _, _ := purego.SyscallN(lookup, []uintptr{c.string(d.name), c.out(0), uintptr(d.version), 0, c.out(1)}[:args]...)
 		if Result(r) == stubLibrary {
 			return fmt.Errorf("driver: %s is the toolkit's stub, for linking only; want the library of NVIDIA's driver", l.name)
 		}
-		// Drivers differ in whether a missing function is an error; its address is 0 in all.
+		// Drivers differ in whether a missing function is an error; its
+		// address is 0 in all.
 		if Result(r) == Success {
 			l.at[f] = uintptr(c.outs[0])
 		}
@@ -109,19 +111,31 @@ const absent Result = 1<<32 - 1
 
 // call calls a function that needs no context.
 //
-// The arguments that are addresses of Go memory are of a *call, which is on
-// the heap, does not move, and is kept alive by the caller's release.
-func (l *library) call(f function, args ...uintptr) outcome {
+// The arguments that are addresses of Go memory are of c, which is on the
+// heap, does not move, and is kept alive by the caller's release. So are the
+// arguments themselves: SyscallN lets them escape, and a slice of args would be
+// allocated by every caller.
+func (l *library) call(c *call, f function, args ...uintptr) outcome {
 	at := l.at[f]
 	if at == 0 {
 		return outcome{f, absent}
 	}
-	r, _, _ := purego.SyscallN(at, args...)
+	n := copy(c.args[:], args)
+	r, _, _ := purego.SyscallN(at, c.args[:n]...)
 	return outcome{f, Result(r)} // CUresult has 32 bits; the rest of the register is undefined
 }
 
 // do calls a function that needs no context and has no results.
-func (l *library) do(f function, args ...uintptr) error { return l.err(l.call(f, args...)) }
+func (l *library) do(c *call, f function, args ...uintptr) error {
+	return l.err(l.call(c, f, args...))
+}
+
+// simple is do for functions to which no memory is passed.
+func (l *library) simple(f function, args ...uintptr) error {
+	c := newCall()
+	defer c.release()
+	return l.do(c, f, args...)
+}
 
 // err returns the error of an outcome, with the driver's own words.
 func (l *library) err(o outcome) error {
@@ -145,7 +159,7 @@ func (l *library) err(o outcome) error {
 func (l *library) text(f function, r Result) string {
 	c := newCall()
 	defer c.release()
-	if o := l.call(f, uintptr(r), c.out(0)); o.r != Success || c.outs[0] == 0 {
+	if o := l.call(c, f, uintptr(r), c.out(0)); o.r != Success || c.outs[0] == 0 {
 		return ""
 	}
 	start := *(*unsafe.Pointer)(unsafe.Pointer(&c.outs[0]))
@@ -200,23 +214,23 @@ func (l *library) inContext(c *call, ctx Context, f function, args ...uintptr) o
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	c.current = 0
-	if o := l.call(cuCtxGetCurrent, uintptr(unsafe.Pointer(&c.current))); o.r != Success {
+	if o := l.call(c, cuCtxGetCurrent, uintptr(unsafe.Pointer(&c.current))); o.r != Success {
 		return o
 	}
 	if c.current == ctx {
-		return l.call(f, args...)
+		return l.call(c, f, args...)
 	}
 	if c.current == 0 && ctx == Context(l.first.Load()) {
-		if o := l.call(cuCtxSetCurrent, uintptr(ctx)); o.r != Success {
+		if o := l.call(c, cuCtxSetCurrent, uintptr(ctx)); o.r != Success {
 			return o
 		}
-		return l.call(f, args...)
+		return l.call(c, f, args...)
 	}
-	if o := l.call(cuCtxPushCurrent, uintptr(ctx)); o.r != Success {
+	if o := l.call(c, cuCtxPushCurrent, uintptr(ctx)); o.r != Success {
 		return o
 	}
-	o := l.call(f, args...)
-	if popped := l.call(cuCtxPopCurrent, uintptr(unsafe.Pointer(&c.current))); o.r == Success {
+	o := l.call(c, f, args...)
+	if popped := l.call(c, cuCtxPopCurrent, uintptr(unsafe.Pointer(&c.current))); o.r == Success {
 		o.r = popped.r
 		if popped.r != Success {
 			o.f = cuCtxPopCurrent

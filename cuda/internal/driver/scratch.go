@@ -13,6 +13,7 @@ import (
 // C runs; a call is on the heap, where nothing moves, and in a pool, so that
 // calls do not allocate. It has no pointers that C could overwrite.
 type call struct {
+	args    [16]uintptr
 	current Context // of cuCtxGetCurrent and cuCtxPopCurrent
 	outs    [8]uint64
 	prop    memAllocationProp

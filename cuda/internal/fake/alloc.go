@@ -47,6 +47,7 @@ func (m *Machine) MemFree(ctx driver.Context, p driver.Pointer) error {
 		return fail(call, driver.InvalidValue)
 	}
 	if a.kind != kindPool {
+		m.counts.synchronising++
 		m.finish(a.ctx)
 		if m.space.find(p) != a { // another goroutine freed it meanwhile
 			return fail(call, driver.InvalidValue)
@@ -135,7 +136,7 @@ func (m *Machine) PointerGetAttributes(p driver.Pointer) (driver.PointerInfo, er
 	}
 	return driver.PointerInfo{
 		Type: driver.TypeDevice, Context: a.ctx.handle,
-		Ordinal: a.ctx.device.ordinal, Managed: a.kind == kindManaged,
+		Ordinal: a.mem.device.ordinal, Managed: a.kind == kindManaged,
 	}, nil
 }
 

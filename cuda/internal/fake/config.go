@@ -41,7 +41,9 @@ type Config struct {
 	Mode Mode
 	Seed uint64
 	// Choose returns a number in [0,n) for each decision of the scheduler; nil
-	// draws from Seed. Zeros make the machine the most like Eager.
+	// draws from Seed. Zeros make the machine the most like Eager. Programs
+	// with host functions or interprocess events get calls from other
+	// goroutines, too.
 	Choose func(n int) int
 	// Queries is how often an event or a stream that has not completed says so
 	// before a query runs work; 0 is 3.
@@ -50,8 +52,13 @@ type Config struct {
 	// host function or another process waits for; 0 is 2 ms.
 	Idle time.Duration
 
-	// NoRaces: kernels run faster, and races of their threads are not found.
+	// NoRaces: kernels run faster, in one order of their threads whose races
+	// are not found.
 	NoRaces bool
+	// NoOrder: operations that use the same bytes without an order are not
+	// reported. Kernels of different streams whose atomic operations meet need
+	// it.
+	NoOrder bool
 	// ReuseAddresses gives new memory the address that was freed last, if it
 	// fits.
 	ReuseAddresses bool

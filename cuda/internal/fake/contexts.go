@@ -68,6 +68,9 @@ func (m *Machine) DevicePrimaryCtxRelease(handle driver.Device) error {
 // destroyContext destroys a context and everything in it.
 func (m *Machine) destroyContext(c *context) {
 	note := func(what string, s site) {
+		if c.lost != driver.Success {
+			return // nothing of it could be destroyed
+		}
 		m.lost = append(m.lost, fmt.Sprintf("%s, lost with the context of device %d%s", what, c.device.ordinal, s))
 	}
 	for _, s := range m.streamsOf(c) {

@@ -66,6 +66,7 @@ func (m *Machine) MemcpyHtoDAsync(ctx driver.Context, dst driver.Pointer, src ui
 		if err != nil {
 			return m.fault(o, err)
 		}
+		m.touchHost(o, source, 0, size, false)
 		return m.store(o, dst, b)
 	}}))
 }
@@ -169,6 +170,7 @@ func (m *Machine) MemcpyDtoHAsync(ctx driver.Context, dst uintptr, src driver.Po
 		if err != nil {
 			return m.fault(o, err)
 		}
+		m.touchHost(o, target, 0, size, true)
 		return m.load(o, b, src)
 	}}
 	r := m.submit(s, o)

@@ -90,6 +90,7 @@ func (m *Machine) row(o *op, p driver.Copy2D, side host, y uint64) driver.Result
 	if err != nil {
 		return m.fault(o, err)
 	}
+	m.touchHost(o, side, at, p.Width, p.DstHost != 0)
 	if p.DstHost != 0 {
 		return m.load(o, b, src)
 	}

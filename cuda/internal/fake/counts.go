@@ -23,7 +23,6 @@ var synchronising = map[string]bool{
 	"MemFreeHost":             true,
 	"MemUnmap":                true,
 	"MemSetAccess":            true,
-	"MemPoolTrimTo":           true,
 	"ModuleLoadData":          true,
 	"ModuleUnload":            true,
 	"IpcCloseMemHandle":       true,

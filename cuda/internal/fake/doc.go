@@ -28,9 +28,18 @@
 //
 // # Departures from the driver
 //
-// There is one stream of [driver.PerThreadStream] for each context, not for
-// each thread. Graphs of captured streams cannot allocate memory. Memory that
-// was imported counts for the device of the machine that created it only. Two
-// operations never run at the same moment: a conflict shows as their order, not
-// as a mixture of their bytes.
+//   - There is one stream of [driver.PerThreadStream] for each context, not for
+//     each thread.
+//   - Two operations never run at the same moment: a conflict shows as their
+//     order, not as a mixture of their bytes.
+//   - Graphs cannot allocate memory, contain graphs, or wait for other
+//     processes.
+//   - Imported memory counts for the device of the machine that created it
+//     only, and until that machine has let go of it.
+//   - A context, its streams and its modules take no memory of the device.
+//   - MemUnmap, MemFreeHost and IpcCloseMemHandle do not wait for work, which
+//     then fails. They count as synchronising, because the driver may wait.
+//   - A primary context that was released and retained again has a new handle.
+//   - Work of a process that has ended stops at once, or with Exit after
+//     Config.SlowExit; its records of interprocess events count as reached.
 package fake

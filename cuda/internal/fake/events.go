@@ -124,7 +124,7 @@ func (m *Machine) CtxRecordEvent(ctx driver.Context, handle driver.Event) error 
 			s.capture.invalidate()
 			return fail(call, captureUnsupported)
 		}
-		o.after = append(o.after, pending(s.last)...)
+		o.after = append(o.after, deps(s.last)...)
 	}
 	for _, l := range m.loose {
 		if l.ctx == c {

@@ -3,6 +3,7 @@ package fake
 import (
 	"bytes"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"unsafe"
 
@@ -17,16 +18,6 @@ func want(t *testing.T, err error, r driver.Result) {
 	}
 	if !errors.Is(err, r) {
 		t.Fatalf("got %v, want result %d", err, uint32(r))
-	}
-}
-
-func must[T any](t *testing.T) func(T, error) T {
-	return func(v T, err error) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
 	}
 }
 
@@ -126,7 +117,14 @@ func (b *bench) reported(kinds ...Kind) {
 	}
 }
 
-func address(b []byte) uintptr { return uintptr(unsafe.Pointer(&b[0])) }
+// address returns the address of bytes, which stay where they are: what a
+// package variable refers to is not on a stack.
+func address(b []byte) uintptr {
+	escaped.Store(&b)
+	return uintptr(unsafe.Pointer(&b[0]))
+}
+
+var escaped atomic.Pointer[[]byte]
 
 // everyMode runs a test in each mode, the random one with several seeds.
 func everyMode(t *testing.T, f func(t *testing.T, cfg Config)) {

@@ -27,7 +27,7 @@ type graph struct {
 	site  site
 }
 
-type exec struct {
+type executable struct {
 	nodes []*node
 	ctx   *context
 	last  *op // the end of the last launch
@@ -183,7 +183,7 @@ func (m *Machine) GraphInstantiate(ctx driver.Context, h driver.Graph) (driver.E
 		return 0, fail("GraphInstantiate", driver.InvalidValue)
 	}
 	e := driver.Exec(m.handle())
-	m.execs[e] = &exec{nodes: slices.Clone(g.nodes), ctx: c, site: here()}
+	m.execs[e] = &executable{nodes: slices.Clone(g.nodes), ctx: c, site: here()}
 	return e, nil
 }
 
@@ -203,7 +203,7 @@ func (m *Machine) GraphLaunch(ctx driver.Context, h driver.Exec, stream driver.S
 		s.capture.invalidate()
 		return fail("GraphLaunch", driver.NotSupported)
 	}
-	first := &op{what: "start of a graph", after: pending(e.last)}
+	first := &op{what: "start of a graph", after: deps(e.last)}
 	if r := m.submit(s, first); r != driver.Success {
 		return fail("GraphLaunch", r)
 	}
@@ -211,7 +211,7 @@ func (m *Machine) GraphLaunch(ctx driver.Context, h driver.Exec, stream driver.S
 	last := &op{what: "end of a graph"}
 	for _, n := range e.nodes {
 		o := *n.op
-		o.after = append([]*op(nil), pending(first)...)
+		o.after = deps(first)
 		for _, a := range n.after {
 			o.after = append(o.after, ops[a])
 		}

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/tenure-go/tenure/cuda/internal/driver"
 )
 
 // hostFuncs are the registered functions; a token is an index plus 1.
@@ -14,7 +16,7 @@ var hostFuncs struct {
 }
 
 // RegisterHostFunc returns what stands for f as the function of
-// LaunchHostFunc: a machine cannot call C functions. It is never forgotten.
+// LaunchHostFunc, without a C function. It is never forgotten.
 func RegisterHostFunc(f func(arg uintptr)) uintptr {
 	hostFuncs.Lock()
 	defer hostFuncs.Unlock()
@@ -22,13 +24,22 @@ func RegisterHostFunc(f func(arg uintptr)) uintptr {
 	return uintptr(len(hostFuncs.all))
 }
 
-func hostFunc(token uintptr) func(arg uintptr) {
+// lowestCode is less than the address of any C function, and more than any
+// token.
+const lowestCode = 1 << 16
+
+// hostFunc returns the function of a token or of the address of a C function;
+// nil if there is none.
+func hostFunc(fn uintptr) func(arg uintptr) {
+	if fn >= lowestCode {
+		return func(arg uintptr) { driver.CallHostFunc(fn, arg) }
+	}
 	hostFuncs.Lock()
 	defer hostFuncs.Unlock()
-	if token == 0 || token > uintptr(len(hostFuncs.all)) {
+	if fn == 0 || fn > uintptr(len(hostFuncs.all)) {
 		return nil
 	}
-	return hostFuncs.all[token-1]
+	return hostFuncs.all[fn-1]
 }
 
 // patience is how long a call waits for a host function that it started. The
@@ -39,6 +50,7 @@ const patience = 20 * time.Millisecond
 // callHost starts a host function.
 func (m *Machine) callHost(o *op) {
 	o.state = opRunning
+	m.lanes.observe(o) // the function may tell the host
 	m.running.Add(1)
 	host, done := o.host, make(chan struct{})
 	go func() {

@@ -167,10 +167,11 @@ func (f *function) accepts(grid, block driver.Dim3, shared uint32, args [][]byte
 func (m *Machine) runKernel(o *op, k *ptx.Kernel, l ptx.Launch) driver.Result {
 	mem := &global{m: m, o: o}
 	l.Memory = mem
-	if m.cfg.Mode == Random {
+	if m.cfg.Mode == Random && !m.cfg.NoRaces {
 		l.Seed = uint64(m.choose(1 << 30))
 	}
 	rep, err := k.Run(l)
+	mem.touched.flush(m, o)
 	if rep != nil {
 		o.bytes = rep.Steps
 		for i := range rep.Findings {
@@ -198,11 +199,12 @@ func (m *Machine) runKernel(o *op, k *ptx.Kernel, l ptx.Launch) driver.Result {
 
 // global is the memory that a kernel of an operation sees.
 type global struct {
-	m      *Machine
-	o      *op
-	failed bool
-	last   *area // that was checked last
-	write  bool  // for writing, too
+	m       *Machine
+	o       *op
+	failed  bool
+	last    *area // that was checked last
+	write   bool  // for writing, too
+	touched touches
 }
 
 var _ ptx.Tracker = (*global)(nil)
@@ -224,6 +226,9 @@ func (g *global) Bytes(address uint64, n int, write bool) ([]byte, error) {
 		g.last, g.write = a, write
 	}
 	at := a.offset + uint64(p-a.base)
+	if !g.m.cfg.NoOrder {
+		g.touched.add(a.mem, at, uint64(n), write)
+	}
 	b := a.mem.data[at : at+uint64(n)]
 	if bits := a.mem.written; bits != nil && !write && firstClear(bits, at, uint64(n)) < uint64(n) {
 		hideUnwritten(b, bits, at)

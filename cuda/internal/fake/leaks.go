@@ -50,6 +50,9 @@ func (s site) String() string {
 func (m *Machine) Live() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.gone || m.exited {
+		return nil // nothing can be destroyed
+	}
 	all := slices.Clone(m.lost)
 	note := func(s site, format string, args ...any) {
 		all = append(all, fmt.Sprintf(format, args...)+s.String())

@@ -33,7 +33,7 @@ type Machine struct {
 	modules  map[driver.Module]*module
 	funcs    map[driver.Function]*function
 	graphs   map[driver.Graph]*graph
-	execs    map[driver.Exec]*exec
+	execs    map[driver.Exec]*executable
 	pools    map[driver.Pool]*device
 
 	space    space
@@ -42,6 +42,8 @@ type Machine struct {
 	imported importer
 	closing  []*backing // of destroyed events, while work may wait for them
 
+	lanes   lanes
+	pace    pace
 	counts  counts
 	reports []Report
 	lost    []string // objects that their context took along
@@ -72,13 +74,16 @@ func New(cfg Config) *Machine {
 		modules:  map[driver.Module]*module{},
 		funcs:    map[driver.Function]*function{},
 		graphs:   map[driver.Graph]*graph{},
-		execs:    map[driver.Exec]*exec{},
+		execs:    map[driver.Exec]*executable{},
 		pools:    map[driver.Pool]*device{},
 		memory:   map[driver.Memory]*physical{},
 		hosts:    map[uintptr]*area{},
 	}
 	m.counts.calls = map[string]int{}
 	m.space.init()
+	if cfg.Mode == Random {
+		m.pace = pace(m.choose(int(paces)))
+	}
 	for i := range cfg.Devices {
 		d := &device{ordinal: i, total: cfg.Bytes, pool: driver.Pool(m.handle())}
 		m.devices = append(m.devices, d)

@@ -2,6 +2,7 @@ package fake
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"sort"
 
@@ -18,18 +19,20 @@ const freedByte = 0xDE
 
 // physical is memory of a device, or of the host.
 type physical struct {
-	device  *device // nil for the host's
-	size    uint64
-	data    []byte
-	written []byte        // a bitmap; nil: every byte counts as written
-	file    *backing      // of memory that other processes may see; nil for other memory
-	counted bool          // in device.used
-	refs    int           // handles and mappings
-	handle  driver.Memory // while holds is not 0
-	holds   int           // of the handle
-	mapping []byte        // of osmem
-	foreign *foreign      // whose memory it is, of another machine
-	site    site
+	device   *device // nil for the host's
+	size     uint64
+	data     []byte
+	written  []byte          // a bitmap; nil: every byte counts as written
+	file     *backing        // of memory that other processes may see; nil for other memory
+	counted  bool            // in device.used
+	refs     int             // handles and mappings
+	handle   driver.Memory   // while holds is not 0
+	holds    int             // of the handle
+	mapping  []byte          // of osmem
+	unmap    runtime.Cleanup // of mapping, if nobody releases it
+	accesses []access        // see touch
+	foreign  *foreign        // whose memory it is, of another machine
+	site     site
 }
 
 // kind is what an area is.
@@ -85,8 +88,8 @@ type span struct {
 	size uint64
 }
 
-// lowest is the first fake address; no host has memory there.
-const lowest driver.Pointer = 0x7000_0000_0000_0000
+// The machine's addresses are between these, where hosts have no memory.
+const lowest, highest driver.Pointer = 0x7000_0000_0000, 0x7f00_0000_0000
 
 func (s *space) init() { s.top = lowest }
 
@@ -94,7 +97,7 @@ func (s *space) init() { s.top = lowest }
 func (s *space) areas() []*area { return slices.Clone(s.all) }
 
 // pick returns addresses for size bytes with a gap behind them, so that an
-// access past the end is found.
+// access past the end is found; 0 if there are none left.
 func (s *space) pick(size, align, gap uint64, reuse bool) driver.Pointer {
 	if reuse {
 		for i := len(s.free) - 1; i >= 0; i-- {
@@ -105,6 +108,9 @@ func (s *space) pick(size, align, gap uint64, reuse bool) driver.Pointer {
 		}
 	}
 	base := (uint64(s.top) + align - 1) &^ (align - 1)
+	if size > uint64(highest) || base+size > uint64(highest) {
+		return 0
+	}
 	s.top = driver.Pointer(base + (size+gap-1)&^(gap-1) + gap)
 	return driver.Pointer(base)
 }
@@ -159,9 +165,10 @@ func (m *Machine) release(p *physical) {
 		p.file.close()
 	}
 	if p.mapping != nil {
+		p.unmap.Stop()
 		_ = osmem.Unmap(p.mapping)
 	}
-	p.data, p.written, p.mapping = nil, nil, nil
+	p.data, p.written, p.mapping, p.accesses = nil, nil, nil, nil
 }
 
 // piece is a part of an access that is in one area.
@@ -197,6 +204,9 @@ func (m *Machine) pieces(d *device, p driver.Pointer, n uint64, write bool, o *o
 		}
 		all = append(all, piece{a, a.offset + uint64(p-a.base), k})
 		p, n = p+driver.Pointer(k), n-k
+	}
+	for _, a := range all {
+		m.touch(o, a.area.mem, access{from: a.at, to: a.at + a.n, write: write})
 	}
 	return all, nil
 }
@@ -244,5 +254,38 @@ func (m *Machine) newPhysical(d *device, size uint64) *physical {
 	if !d.take(size) {
 		return nil
 	}
-	return &physical{device: d, size: size, data: make([]byte, size), written: make([]byte, bitmapSize(size)), counted: true, refs: 1, site: here()}
+	p := &physical{device: d, size: size, counted: true, refs: 1, site: here()}
+	all := size + bitmapSize(size)
+	if size >= mappedBytes {
+		if b, err := osmem.Map(int(all)); err == nil {
+			p.mapping = b
+			p.unmap = runtime.AddCleanup(p, func(b []byte) { _ = osmem.Unmap(b) }, b)
+			p.data, p.written = b[:size:size], b[size:all]
+			return p
+		}
+	}
+	b := make([]byte, all)
+	p.data, p.written = b[:size:size], b[size:]
+	return p
+}
+
+// mappedBytes is the size from which memory is a mapping, of which only the
+// pages count that are used.
+const mappedBytes = 256 << 10
+
+// Forget makes n bytes of device memory count as not written, as those of new
+// memory: a program that hands out memory again can find reads of what was
+// there before.
+func (m *Machine) Forget(p driver.Pointer, n uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for n > 0 {
+		a := m.space.find(p)
+		if a == nil || a.mem.written == nil {
+			return
+		}
+		k := min(n, uint64(a.end()-p))
+		clearBits(a.mem.written, a.offset+uint64(p-a.base), k)
+		p, n = p+driver.Pointer(k), n-k
+	}
 }

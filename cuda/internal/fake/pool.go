@@ -71,8 +71,15 @@ func (m *Machine) MemAllocAsync(ctx driver.Context, size uint64, stream driver.S
 	if p == nil {
 		return 0, fail(call, driver.OutOfMemory)
 	}
+	if c.lost != driver.Success {
+		return 0, fail(call, c.lost)
+	}
 	o := &op{what: "allocation of the pool"}
 	a := &area{base: m.place(size), size: size, kind: kindPool, mem: p, ctx: c, born: o}
+	o.run = func(o *op) driver.Result {
+		m.touchArea(o, a)
+		return driver.Success
+	}
 	if r := m.submit(s, o); r != driver.Success {
 		m.release(p)
 		return 0, fail(call, r)
@@ -114,6 +121,7 @@ func (m *Machine) MemFreeAsync(ctx driver.Context, p driver.Pointer, stream driv
 			m.report(Fault, "%s%s: the operation that allocates the memory has not run", o.what, o.site)
 		}
 		d := a.mem.device
+		m.touchArea(o, a)
 		m.dropArea(a)
 		d.used += a.size
 		d.cached += a.size

@@ -25,6 +25,8 @@ const (
 	// Unwritten is a read, by a copy to the host or by a kernel, of bytes that
 	// nobody wrote.
 	Unwritten Kind = "unwritten"
+	// Unordered is a conflict of operations of different streams.
+	Unordered Kind = "unordered"
 	// Race is a conflict of threads of a kernel.
 	Race Kind = "race"
 	// Overlap is a copy whose source and destination share bytes.

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync/atomic"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/tenure-go/tenure/cuda/internal/driver"
+	"github.com/tenure-go/tenure/internal/osmem"
 )
 
 // canShare: other processes can see memory and events.
@@ -27,6 +29,7 @@ const canShare = true
 type backing struct {
 	f      *os.File
 	all    []byte
+	unmap  runtime.Cleanup // of all, if nobody closes it
 	head   *header
 	path   string // in the registry; "" for a memfd
 	number uint32 // of this machine
@@ -107,7 +110,7 @@ func openBacking(f *os.File) (*backing, error) {
 		return nil, err
 	}
 	if b.head.magic != backingMagic || uint64(total) != roundPages(b.head.size)+roundPages(bitmapSize(b.head.size))+headerBytes {
-		_ = unix.Munmap(b.all)
+		b.drop()
 		return nil, errNotBacking
 	}
 	b.number = b.head.machines.Add(1)
@@ -120,6 +123,7 @@ func (b *backing) mapAll(total int) error {
 		return fmt.Errorf("fake: map %d bytes: %w", total, err)
 	}
 	b.all = all
+	b.unmap = runtime.AddCleanup(b, func(all []byte) { _ = unix.Munmap(all) }, all)
 	b.head = (*header)(unsafe.Pointer(&all[total-headerBytes]))
 	return nil
 }
@@ -167,13 +171,20 @@ func (b *backing) revoke(data []byte) {
 	b.head.state.Store(stateFreed)
 }
 
+// drop ends the mapping.
+func (b *backing) drop() {
+	if b.all != nil {
+		b.unmap.Stop()
+		_ = unix.Munmap(b.all)
+		b.all = nil
+	}
+}
+
 func (b *backing) close() {
 	if b.head != nil && b.counts {
 		b.head.opens.Add(-1)
 	}
-	if b.all != nil {
-		_ = unix.Munmap(b.all)
-	}
+	b.drop()
 	_ = b.f.Close()
 	if b.path != "" {
 		_ = os.Remove(b.path)
@@ -196,6 +207,11 @@ func (m *Machine) share(p *physical, folder string) error {
 	}
 	copy(b.bytes(), p.data)
 	copy(b.bitmap(), p.written)
+	if p.mapping != nil {
+		p.unmap.Stop()
+		_ = osmem.Unmap(p.mapping)
+		p.mapping = nil
+	}
 	p.data, p.written, p.file = b.bytes(), b.bitmap(), b
 	return nil
 }

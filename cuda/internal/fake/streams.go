@@ -26,6 +26,9 @@ type stream struct {
 // addStream adds a stream to a context.
 func (m *Machine) addStream(c *context, s *stream) *stream {
 	s.m, s.ctx, s.site, s.weight = m, c, here(), 1
+	if m.cfg.Mode == Random {
+		s.weight = m.drawWeight()
+	}
 	m.streams = append(m.streams, s)
 	return s
 }
@@ -34,6 +37,7 @@ func (m *Machine) addStream(c *context, s *stream) *stream {
 func (m *Machine) removeStream(s *stream) {
 	m.streams = slices.DeleteFunc(m.streams, func(o *stream) bool { return o == s })
 	delete(m.byStream, s.handle)
+	m.lanes.leave(s)
 }
 
 // streamsOf returns the streams of a context, in order of creation.
@@ -97,6 +101,7 @@ func (m *Machine) StreamSynchronize(ctx driver.Context, handle driver.Stream) er
 	for _, o := range m.before(s) {
 		m.force(o)
 	}
+	m.trim(c.device, 0)
 	return fail("StreamSynchronize", c.lost)
 }
 
@@ -153,13 +158,12 @@ func (m *Machine) StreamWaitEvent(ctx driver.Context, handle driver.Stream, even
 	o := &op{what: "wait for an event"}
 	if e.shared != nil {
 		o.ready = e.shared.waiter(m)
-	} else if e.rec != nil {
-		o.after = []*op{e.rec}
 	}
+	o.after = deps(e.rec)
 	return fail(call, m.submit(s, o))
 }
 
-// LaunchHostFunc implements [driver.Driver]. fn is a token of
+// LaunchHostFunc implements [driver.Driver]. fn may also be a token of
 // [RegisterHostFunc].
 func (m *Machine) LaunchHostFunc(ctx driver.Context, handle driver.Stream, fn, arg uintptr) error {
 	_, s, err := m.on("LaunchHostFunc", ctx, handle)

@@ -35,11 +35,11 @@ func (m *Machine) MemAddressReserve(size, alignment uint64) (driver.Pointer, err
 	if size == 0 || size%m.unit() != 0 || alignment&(alignment-1) != 0 {
 		return 0, fail("MemAddressReserve", driver.InvalidValue)
 	}
-	if size > 1<<47 || alignment > 1<<47 {
-		return 0, fail("MemAddressReserve", driver.OutOfMemory)
-	}
 	g := m.cfg.Granularity
 	r := &reservation{base: m.space.pick(size, max(alignment, g), g, m.cfg.ReuseAddresses), size: size, site: here()}
+	if r.base == 0 {
+		return 0, fail("MemAddressReserve", driver.OutOfMemory)
+	}
 	m.space.reserved = append(m.space.reserved, r)
 	return r.base, nil
 }

@@ -32,8 +32,9 @@ type Launch struct {
 	Shared      uint32   // bytes of dynamic shared memory
 	Args        [][]byte // one for each parameter, in order, of its size
 	Memory      Memory
-	// Seed chooses the order of blocks and threads. With 0, blocks run one after
-	// the other and a thread runs until it has to wait, which is the fastest.
+	// Seed chooses the order of blocks and threads. With 0, blocks run one
+	// after the other and a thread runs until it has to wait, which is the
+	// fastest.
 	Seed uint64
 	// Races makes the run look for accesses that no barrier orders.
 	Races bool

@@ -46,7 +46,7 @@ type jump struct {
 
 func (b *builder) declare(name string, s symbol, line int) {
 	scope := b.names[len(b.names)-1]
-	if _, taken := scope[name]; taken {
+	if _, taken := scope[name]; taken || specialNames[name] || specialNames[name+".x"] {
 		b.fail(line, name, "a name that is not taken")
 	}
 	scope[name] = s

@@ -32,6 +32,8 @@ func decodeCvt(d *decoder) {
 		d.fail(d.line, "a conversion to an integer with rounding "+quoted(round), ".rni, .rzi, .rmi or .rpi")
 	case !narrows && round != "" && !c.integral, c.to.isInt() && c.from.isInt() && round != "", c.integral && c.to.isFloat() && c.to != c.from:
 		d.fail(d.line, "an exact conversion with rounding "+quoted(round), "none")
+	case c.sat && c.to.isInt() && c.from.isInt() && contains(c.to, c.from):
+		d.fail(d.line, "cvt.sat"+c.to.String()+c.from.String(), "a conversion of a smaller range")
 	case c.ftz && c.to != f32 && c.from != f32:
 		d.fail(d.line, ".ftz", "a conversion from or to .f32")
 	}
@@ -85,6 +87,13 @@ func limits(t typ) (low int64, high uint64) {
 		return math.MinInt64 >> (64 - n), math.MaxInt64 >> (64 - n)
 	}
 	return 0, mask(t.size())
+}
+
+// contains reports whether every number of type b is one of type a.
+func contains(a, b typ) bool {
+	lowA, highA := limits(a)
+	lowB, highB := limits(b)
+	return lowA <= lowB && highA >= highB
 }
 
 func (c conversion) clampInt(a uint64) uint64 {

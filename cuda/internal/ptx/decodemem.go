@@ -29,7 +29,7 @@ func (d *decoder) specialOr(o operand, t typ, wide bool) int32 {
 		return d.source(o, t, wide)
 	}
 	if !fits(u32, t, wide) {
-		d.fail(o.line, o.text+", a register of type .u32,", "one of type %s", t)
+		d.fail(o.line, o.text+" of type .u32", "one of type %s", t)
 	}
 	return d.specialSlot(o.text, o.line)
 }

@@ -4,12 +4,13 @@
 // an instruction or a modifier that it does not know is an error.
 //
 // [Kernel.Run] interprets a launch. It finds what a GPU does not report:
-// threads of one block that use the same bytes without a barrier between, blocks
-// that write what others use, reads of bytes that nobody wrote, misaligned
-// accesses, threads that part before a barrier or wait for each other for ever,
-// and loops that do not end. Threads are independent; a scheduler with a seed
-// decides which of them runs next, and may change its mind at every access to
-// memory, so that results that depend on an order differ from seed to seed.
+// threads of one block that use the same bytes without a barrier between,
+// blocks that write what others use, reads of bytes that nobody wrote,
+// misaligned accesses, threads that part before a barrier or wait for each
+// other for ever, and loops that do not end. Threads are independent; a
+// scheduler with a seed decides which of them runs next, and may change its
+// mind at every access to memory, so that results that depend on an order
+// differ from seed to seed.
 //
 // # Numbers
 //

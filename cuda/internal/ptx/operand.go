@@ -93,27 +93,23 @@ func (b *builder) address(o *operand) {
 	if o.text = t.text; t.kind != word && t.kind != number {
 		b.fail(t.line, t, "a register, a variable or a number")
 	}
-	for b.peek().kind == punct && !b.is("]") {
-		minus := b.is("-")
-		if !minus {
-			b.want("+")
-			minus = b.is("-")
-		}
-		t := b.next()
-		n, err := strconv.ParseInt(t.text, 0, 32)
-		if t.kind != number || err != nil {
-			b.fail(t.line, t, "an offset of 32 bits")
-		}
-		if minus {
-			n = -n
-		}
-		o.offset = n
-		b.want("]")
+	if b.is("]") {
 		return
 	}
-	if b.err == nil && b.tokens[b.at-1].text != "]" {
-		b.fail(t.line, b.peek(), "]")
+	minus := b.is("-")
+	if !minus {
+		b.want("+")
+		minus = b.is("-")
 	}
+	t = b.next()
+	n, err := strconv.ParseInt(t.text, 0, 32)
+	if t.kind != number || err != nil {
+		b.fail(t.line, t, "an offset of 32 bits")
+	}
+	if o.offset = n; minus {
+		o.offset = -n
+	}
+	b.want("]")
 }
 
 // decoder decodes one instruction.
@@ -201,7 +197,7 @@ func (d *decoder) source(o operand, t typ, wide bool) int32 {
 	case o.kind == aWord && !o.negated:
 		if s, ok := d.lookup(o.text); ok && s.kind == isRegister {
 			if !fits(s.typ, t, wide) {
-				d.fail(o.line, fmt.Sprintf("%s, a register of type %s,", o.text, s.typ), "one of type %s", t)
+				d.fail(o.line, fmt.Sprintf("%s of type %s", o.text, s.typ), "one of type %s", t)
 			}
 			return int32(s.value)
 		}
@@ -222,7 +218,7 @@ func (d *decoder) target(o operand, t typ, wide bool) (slot int32, bytes int) {
 	if o.kind != aWord || o.negated || !ok || s.kind != isRegister || !fits(s.typ, t, wide) {
 		found := o.String()
 		if ok && s.kind == isRegister {
-			found = fmt.Sprintf("%s, a register of type %s,", o.text, s.typ)
+			found = fmt.Sprintf("%s of type %s", o.text, s.typ)
 		}
 		d.fail(o.line, found, "a register of type %s for the result", t)
 	}

@@ -59,12 +59,12 @@ func (r *run) prepare() string {
 	threads := uint64(1)
 	r.blocks = 1
 	for i := range 3 {
+		if k.required[i] != 0 && uint32(k.required[i]) != l.Block[i] {
+			return fmt.Sprintf("got a block of %v threads, want %v as the kernel requires", l.Block, k.required)
+		}
 		threads *= uint64(l.Block[i])
 		if limit := uint32([]int{1024, 1024, 64}[i]); l.Block[i] == 0 || l.Block[i] > limit || threads > uint64(k.maxThreads) {
 			return fmt.Sprintf("got a block of %v threads, want 1 to %d in all, and at most 64 in z", l.Block, k.maxThreads)
-		}
-		if k.required[i] != 0 && uint32(k.required[i]) != l.Block[i] {
-			return fmt.Sprintf("got a block of %v threads, want %v as the kernel requires", l.Block, k.required)
 		}
 		r.blocks *= uint64(l.Grid[i])
 		if limit := uint32([]int{1<<31 - 1, 65535, 65535}[i]); l.Grid[i] == 0 || l.Grid[i] > limit || r.blocks > 1<<32-1 {

@@ -40,7 +40,7 @@ class Array(numpy.ndarray):
         return tensor(self).__dlpack__(**arguments)
 
     def __dlpack_device__(self):
-        return tenure.Tensor.__dlpack_device__(None)
+        return tensor(self).__dlpack_device__()
 
 
 def _lent(make):

@@ -185,13 +185,12 @@ func (p *Product) Tiles() int { return p.rowTiles * p.colTiles }
 // work is a tile under way.
 type work struct {
 	gemm.Rect
-	args                     *Args
-	left, out, wide          []float32
-	bytes                    []byte // of quantised rows
-	padded                   []float32
-	panel, scale, zero       []byte // of a part of a panel that is not packed
-	lda                      int
-	firstPanel, panels, tail int
+	args               *Args
+	left, out, wide    []float32
+	bytes              []byte // of quantised rows
+	padded             []float32
+	panel, scale, zero []byte // of a part of a panel that is not packed
+	lda                int
 }
 
 // Tile computes part t. scratch holds at least ScratchBytes.

@@ -115,14 +115,12 @@ func (d *depthwise) setPicks(dst []byte, lanes int) {
 	}
 }
 
-// setWeights sets the weights of a filter, each less the zero, and where their
-// taps lie. It returns how many there are, and the sum.
+// setWeights sets the weights of a filter, each less the zero, in numbers of
+// four taps, and where their taps lie. It returns how many there are, and the
+// sum.
 func (c *IntConv) setWeights(dst []byte, offsets []int32, w []byte, zero int32) (n int, total int32) {
 	d := &c.deep
-	part := func(v int32) int32 { return v }
-	if d.taps == 4 {
-		part = func(v int32) int32 { return min(max(v, -128), 127) }
-	}
+	part := func(v int32) int32 { return min(max(v, -128), 127) }
 	for pass := range d.mostPasses {
 		rest := false
 		for ty := range d.y.kernel {
@@ -142,11 +140,7 @@ func (c *IntConv) setWeights(dst []byte, offsets []int32, w []byte, zero int32) 
 					p := part(v)
 					total += p
 					rest = rest || p != v
-					if d.taps == 4 {
-						word[i] = byte(p)
-					} else {
-						binary.LittleEndian.PutUint16(word[2*i:], uint16(p))
-					}
+					word[i] = byte(p)
 				}
 				n++
 			}
@@ -158,8 +152,38 @@ func (c *IntConv) setWeights(dst []byte, offsets []int32, w []byte, zero int32) 
 	return n, total
 }
 
-// copyInput copies the rows that places from row on read.
-func (c *IntConv) copyInput(dst, plane []byte, row, rows int, pad byte) {
+// setPairs is setWeights for numbers of two taps, whose places setOffsets sets.
+func (c *IntConv) setPairs(dst, w []byte, zero int32) (total int32) {
+	tap := func(b byte) int32 {
+		if c.SignedW {
+			return int32(int8(b)) - zero
+		}
+		return int32(b) - zero
+	}
+	for width := c.deep.x.kernel; len(w) > 0; w = w[width:] {
+		for i := 0; i < width; i += 2 {
+			v, next := tap(w[i]), int32(0)
+			if i+1 < width {
+				next = tap(w[i+1])
+			}
+			total += v + next
+			binary.LittleEndian.PutUint32(dst, uint32(uint16(v))|uint32(next)<<16)
+			dst = dst[4:]
+		}
+	}
+	return total
+}
+
+// setOffsets sets where the numbers of weights begin that one pass has.
+func (d *depthwise) setOffsets(dst []int32) {
+	for i := range d.depth() {
+		dst[i] = int32(i/d.perRow*d.y.dilation*d.pitch + i%d.perRow*d.taps*d.x.dilation)
+	}
+}
+
+// copyInput copies the rows that places from row on read, each byte with flip
+// taken. Where the pads are there already they stay.
+func (c *IntConv) copyInput(dst, plane []byte, row, rows int, pad, flip byte, padded bool) {
 	d := &c.deep
 	left, skip := min(max(0, d.x.pad), d.pitch), max(0, -d.x.pad)
 	mid := max(0, min(d.pitch-left, d.x.in-skip))
@@ -167,15 +191,32 @@ func (c *IntConv) copyInput(dst, plane []byte, row, rows int, pad byte) {
 	for i := range d.copyRows(rows) {
 		to := dst[i*d.pitch:][:d.pitch]
 		y := first + i
-		if y < 0 || y >= d.y.in {
-			fill(to, pad)
-			continue
+		if !padded {
+			if y < 0 || y >= d.y.in {
+				fill(to, pad^flip)
+				continue
+			}
+			fill(to[:left], pad^flip)
+			fill(to[left+mid:], pad^flip)
 		}
-		fill(to[:left], pad)
-		if mid > 0 {
+		switch {
+		case mid == 0 || y < 0 || y >= d.y.in:
+		case flip == 0:
 			copy(to[left:left+mid], plane[y*d.x.in+skip:])
+		default:
+			flipped(to[left:left+mid], plane[y*d.x.in+skip:][:mid], flip)
 		}
-		fill(to[left+mid:], pad)
+	}
+}
+
+// flipped copies bytes and takes flip of each.
+func flipped(dst, src []byte, flip byte) {
+	i := 0
+	for ; i+8 <= len(dst); i += 8 {
+		binary.LittleEndian.PutUint64(dst[i:], binary.LittleEndian.Uint64(src[i:])^uint64(flip)*0x0101010101010101)
+	}
+	for ; i < len(dst); i++ {
+		dst[i] = src[i] ^ flip
 	}
 }
 
@@ -188,31 +229,46 @@ func (c *IntConv) depthwiseTile(t int, a *convArgs, scratch []byte) {
 		Offsets: &kernel.View[int32](scratch[l.offsets:][:4])[0], X: &scratch[0], XStep: c.v.Bytes.Lanes * d.x.stride, RowStep: d.y.stride * d.pitch,
 		Vectors: d.vectors(c.v.Bytes.Lanes), Weights: &scratch[l.weights], Picks: &scratch[l.picks],
 	}
-	if c.SignedX {
+	if d.taps == 2 {
+		d.setOffsets(kernel.View[int32](scratch[l.offsets:l.weights]))
+	} else if c.SignedX {
 		call.Flip = 0x8080808080808080
 	}
 	for u := t * d.units; u < min((t+1)*d.units, planes*d.blocks); u++ {
 		plane, row := u/d.blocks, u%d.blocks*d.rows
-		c.depthwiseUnit(&call, a, plane, row, min(d.rows, d.y.out-row), scratch, &l)
+		c.depthwiseUnit(&call, a, plane, row, min(d.rows, d.y.out-row), scratch, &l, d.blocks == 1 && u > t*d.units)
 	}
 }
 
-// depthwiseUnit computes some rows of places of a plane.
-func (c *IntConv) depthwiseUnit(call *kernel.ByteDepthwise, a *convArgs, plane, row, rows int, scratch []byte, l *deepLayout) {
-	d, filter := &c.deep, plane%c.Group
-	zx, pad := int32(one(a.zeroX, 0)), byte(0)
-	if len(a.zeroX.Data) > 0 {
-		pad = a.zeroX.Data[0]
-	}
+// unitWeights sets the weights of a filter, and the addend of its sums.
+func (c *IntConv) unitWeights(call *kernel.ByteDepthwise, a *convArgs, filter int, scratch []byte, l *deepLayout) {
+	zx, zw, total := int32(one(a.zeroX, 0)), int32(one(a.zeroW, filter)), int32(0)
 	if c.SignedX {
 		zx += 128
 	}
-	offsets := kernel.View[int32](scratch[l.offsets:l.weights])
-	n, total := c.setWeights(scratch[l.weights:l.picks], offsets, a.w[filter*c.taps:][:c.taps], int32(one(a.zeroW, filter)))
-	call.Depth, call.Add = n, -zx*total
+	to, w := scratch[l.weights:l.picks], a.w[filter*c.taps:][:c.taps]
+	if c.deep.taps == 2 {
+		call.Depth, total = c.deep.depth(), c.setPairs(to, w, zw)
+	} else {
+		call.Depth, total = c.setWeights(to, kernel.View[int32](scratch[l.offsets:l.weights]), w, zw)
+	}
+	call.Add = -zx * total
 	if a.bias != nil {
 		call.Add += a.bias[filter]
 	}
+}
+
+// depthwiseUnit computes some rows of places of a plane. Where padded is set
+// the unit before it left its pads for this one.
+func (c *IntConv) depthwiseUnit(call *kernel.ByteDepthwise, a *convArgs, plane, row, rows int, scratch []byte, l *deepLayout, padded bool) {
+	d, filter, pad, flip := &c.deep, plane%c.Group, byte(0), byte(0)
+	if len(a.zeroX.Data) > 0 {
+		pad = a.zeroX.Data[0]
+	}
+	if c.SignedX && d.taps == 2 {
+		flip = 0x80
+	}
+	c.unitWeights(call, a, filter, scratch, l)
 	size, narrow := 4, a.narrow
 	var factor [1]float32
 	var lo, hi, zero float64
@@ -224,7 +280,7 @@ func (c *IntConv) depthwiseUnit(call *kernel.ByteDepthwise, a *convArgs, plane, 
 		call.Scale, call.Low, call.High, call.Zero = factor[0], float32(lo-zero), float32(hi-zero), int32(zero)
 		narrow = factor[0]-factor[0] == 0
 	}
-	c.copyInput(scratch, a.x[plane*c.area:][:c.area], row, rows, pad)
+	c.copyInput(scratch, a.x[plane*c.area:][:c.area], row, rows, pad, flip, padded)
 	call.X, call.Narrow, call.OutStep = &scratch[0], 0, d.x.out*size
 	if narrow {
 		call.Narrow = 1

@@ -3,6 +3,7 @@ package quantised
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/tenure-go/tenure/internal/kernel"
 )
@@ -112,7 +113,7 @@ func (g *IntGemm) panelTile(t int, dst, a, b []byte, zeroA, zeroB Numbers, r *Re
 	w := g.work(scratch)
 	rows, end := min(g.rows, g.M-row), min(col+g.cols, g.N)
 	left, lda := w.rows, g.lda
-	uniform := !g.needsTotals(zeroA, zeroB)
+	uniform := !g.needsTotals(zeroA, zeroB, col, end)
 	if g.inPlace() && uniform {
 		left, lda = a[offA+row*g.K:], g.K
 	} else {
@@ -180,10 +181,17 @@ func (g *IntGemm) zeroOfB(zero Numbers, col int) int32 {
 // inPlace reports whether the kernels read rows of A where they lie.
 func (g *IntGemm) inPlace() bool { return g.v.Bytes.Step == 4 && !g.SignedA && g.K%4 == 0 }
 
-// needsTotals reports whether the term of the zeros in a sum depends on its
-// row, too.
-func (g *IntGemm) needsTotals(zeroA, zeroB Numbers) bool {
-	return len(zeroA.Data) > 1 || len(zeroB.Data) > 1 || g.zeroOfB(zeroB, 0) != 0
+// needsTotals reports whether the term of the zeros in a sum of the columns
+// [col, end) depends on its row, too. Zeros per column are often all the same.
+func (g *IntGemm) needsTotals(zeroA, zeroB Numbers, col, end int) bool {
+	if len(zeroA.Data) > 1 {
+		return true
+	}
+	if len(zeroB.Data) <= 1 {
+		return g.zeroOfB(zeroB, 0) != 0
+	}
+	none := g.flipB()
+	return slices.ContainsFunc(zeroB.Data[col:end], func(z byte) bool { return z != none })
 }
 
 // lessZeros subtracts the terms of the zeros from the sums.
@@ -209,7 +217,13 @@ func (g *IntGemm) rowOfA(dst, src []byte) (total int32) {
 		flip = 0x8080808080808080
 	}
 	if g.v.Bytes.Step == 2 {
-		return widenRow(dst, src, byte(flip))
+		done := 0
+		if n := len(src) / 16; n > 0 && g.v.Bytes.Widen != nil {
+			done = 16 * n
+			_ = dst[2*done-1]
+			total = int32(g.v.Bytes.Widen(n, &dst[0], &src[0], flip))
+		}
+		return total + widenRow(dst[2*done:], src[done:], byte(flip))
 	}
 	const odd = 0x00ff00ff00ff00ff
 	i := 0
@@ -263,12 +277,12 @@ func (r *Requant) rows(v *kernel.Variant, w *byteWork, p *bytePart, g *IntGemm, 
 // columns sets the factors of the columns from col on, for the sums of a row.
 func (r *Requant) columns(scale []float32, row, col int) {
 	a, y := float32(one(r.A, row)), float32(one(r.Y, 0))
+	if len(r.B.Data) <= r.B.DType.Size() {
+		kernel.Repeat(scale, a*float32(one(r.B, col))/y)
+		return
+	}
 	for j := range scale {
-		if j == 0 || len(r.B.Data) > r.B.DType.Size() {
-			scale[j] = a * float32(one(r.B, col+j)) / y
-		} else {
-			scale[j] = scale[0]
-		}
+		scale[j] = a * float32(r.B.At(col+j)) / y
 	}
 }
 

@@ -1,6 +1,7 @@
 package quantised
 
 import (
+	"encoding/binary"
 	"math"
 
 	"github.com/tenure-go/tenure/dtype"
@@ -41,6 +42,14 @@ type Numbers struct {
 
 // At returns element i. Integers beyond 2^53 are rounded.
 func (n Numbers) At(i int) float64 {
+	switch n.DType { // the usual types of scales and zeros
+	case dtype.F32:
+		return float64(math.Float32frombits(binary.LittleEndian.Uint32(n.Data[4*i:])))
+	case dtype.U8:
+		return float64(n.Data[i])
+	case dtype.I8:
+		return float64(int8(n.Data[i]))
+	}
 	var buf [1]uint64
 	b, dt := kernel.BytesOf(buf[:]), elementwise.Carrier(n.DType)
 	if dt == n.DType {
@@ -49,7 +58,7 @@ func (n Numbers) At(i int) float64 {
 		elementwise.Unpack(kernel.Portable, b[:dt.Size()], n.Data, n.DType, i, 1)
 	}
 	switch dt {
-	case dtype.F32:
+	case dtype.F32: // of fewer bits
 		return float64(math.Float32frombits(uint32(buf[0])))
 	case dtype.F64:
 		return math.Float64frombits(buf[0])
@@ -168,6 +177,10 @@ func Quantize(v *kernel.Variant, q *Quant, lo, hi int, dst, x, scale, zero Numbe
 		quantizeBytes(v, q, lo, hi, dst, x, scale, zero)
 		return
 	}
+	if precision == dtype.F32 && x.DType == dtype.F32 && isWord(dst.DType) {
+		quantizeWords(q, lo, hi, dst, x, scale, zero)
+		return
+	}
 	var in, out [elementwise.CastChunk]float32
 	var whole [elementwise.CastChunk]int32
 	least, most := IntRange(dst.DType)
@@ -205,6 +218,10 @@ func Quantize(v *kernel.Variant, q *Quant, lo, hi int, dst, x, scale, zero Numbe
 func Dequantize(v *kernel.Variant, q *Quant, lo, hi int, dst, x, scale, zero Numbers) {
 	if v.Bytes.DequantizeU8 != nil && dst.DType == dtype.F32 && isByte(x.DType) {
 		dequantizeBytes(v, q, lo, hi, dst, x, scale, zero)
+		return
+	}
+	if dst.DType == dtype.F32 && isWord(x.DType) {
+		dequantizeWords(q, lo, hi, dst, x, scale, zero)
 		return
 	}
 	var in [elementwise.CastChunk]float64

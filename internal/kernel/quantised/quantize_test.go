@@ -23,6 +23,7 @@ func testQuantize(t *testing.T, v *kernel.Variant) {
 		quantizeRows[int8](t, v, dtype.I8, c.dims, c.axis, c.block)
 		quantizeRows[uint8](t, v, dtype.U8, c.dims, c.axis, c.block)
 		quantizeRows[int16](t, v, dtype.I16, c.dims, c.axis, c.block)
+		quantizeRows[uint16](t, v, dtype.U16, c.dims, c.axis, c.block)
 	}
 	t.Run("dynamic", kerneltest.With(v, dynamicScales))
 	t.Run("gemm", func(t *testing.T) { intGemms[int8, uint8](t, v); intGemms[uint8, int8](t, v) })
@@ -39,7 +40,7 @@ func numbersOf[T any](dt dtype.DType, x []T) quantised.Numbers {
 	return quantised.Numbers{DType: dt, Data: kerneltest.AsBytes(x)}
 }
 
-func quantizeRows[T int8 | uint8 | int16](t *testing.T, v *kernel.Variant, dt dtype.DType, dims []int, axis, block int) {
+func quantizeRows[T int8 | uint8 | int16 | uint16](t *testing.T, v *kernel.Variant, dt dtype.DType, dims []int, axis, block int) {
 	t.Helper()
 	r := kerneltest.NewRand(70)
 	n, inner := ref.Size(dims), ref.Size(dims[axis+1:])

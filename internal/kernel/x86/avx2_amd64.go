@@ -903,6 +903,8 @@ var avx2 = kernel.Variant{
 		Interleave2:  interleave2x256,
 		Lanes:        8,
 		MaxFilters:   6,
+		MaxI8:        maxI8x256,
+		MaxU8:        maxU8x256,
 		Pack:         packBytes256,
 		Quantize:     quantizeBytes256,
 		RequantRows:  requantRows256,
@@ -915,6 +917,7 @@ var avx2 = kernel.Variant{
 			5: byteTile5x256,
 			6: byteTile6x256,
 		},
+		Widen: widenBytes256,
 		Width: 16,
 	},
 	Conv: kernel.ConvLoops{

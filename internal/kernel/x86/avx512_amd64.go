@@ -933,6 +933,8 @@ var avx512 = kernel.Variant{
 		Interleave2:  interleave2x512,
 		Lanes:        16,
 		MaxFilters:   14,
+		MaxI8:        maxI8x512,
+		MaxU8:        maxU8x512,
 		Pack:         packBytes512,
 		Quantize:     quantizeBytes256,
 		RequantRows:  requantRows512,
@@ -953,6 +955,7 @@ var avx512 = kernel.Variant{
 			13: byteTile13x512,
 			14: byteTile14x512,
 		},
+		Widen: widenBytes256,
 		Width: 32,
 	},
 	Conv: kernel.ConvLoops{

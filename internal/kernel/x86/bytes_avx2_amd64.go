@@ -108,6 +108,21 @@ func byteDepthwise256(call *kernel.ByteDepthwise)
 
 func byteDepthwises256(call kernel.ByteDepthwise) { byteDepthwise256(&call) }
 
+// maxU8x256 is max(x[i], y[i]) for n times 32 bytes; n is not 0.
+//
+//go:noescape
+func maxU8x256(n int, dst *byte, x *byte, y *byte)
+
+// maxI8x256 is max(x[i], y[i]) for n times 32 bytes; n is not 0.
+//
+//go:noescape
+func maxI8x256(n int, dst *byte, x *byte, y *byte)
+
+// widenBytes256 widens n times 16 bytes, with flip, eight of a kind, taken, and returns their sum; n is not 0.
+//
+//go:noescape
+func widenBytes256(n int, dst *byte, x *byte, flip uint64) (sum int)
+
 // quantizeBytes256 is min(max(x[i]/scale, lo), hi) rounded to the nearest integer, plus zero, for n times eight numbers; n is not 0.
 //
 //go:noescape

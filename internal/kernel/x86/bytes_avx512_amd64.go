@@ -203,3 +203,13 @@ func interleave2x512(n int, dst *byte, x0 *byte, x1 *byte, x2 *byte, x3 *byte, f
 func byteDepthwise512(call *kernel.ByteDepthwise)
 
 func byteDepthwises512(call kernel.ByteDepthwise) { byteDepthwise512(&call) }
+
+// maxU8x512 is max(x[i], y[i]) for n times 32 bytes; n is not 0.
+//
+//go:noescape
+func maxU8x512(n int, dst *byte, x *byte, y *byte)
+
+// maxI8x512 is max(x[i], y[i]) for n times 32 bytes; n is not 0.
+//
+//go:noescape
+func maxI8x512(n int, dst *byte, x *byte, y *byte)

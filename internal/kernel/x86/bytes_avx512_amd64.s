@@ -8549,6 +8549,40 @@ next:
 	VZEROUPPER
 	RET
 
+// func maxU8x512(n int, dst *byte, x *byte, y *byte)
+TEXT ·maxU8x512(SB), NOSPLIT, $0-32
+	MOVQ n+0(FP), CX
+	MOVQ dst+8(FP), DI
+	MOVQ x+16(FP), SI
+	MOVQ y+24(FP), R8
+	XORQ BX, BX
+vectors:
+	VMOVDQU (SI)(BX*1), Y0
+	VPMAXUB (R8)(BX*1), Y0, Y0
+	VMOVDQU Y0, (DI)(BX*1)
+	ADDQ $32, BX
+	DECQ CX
+	JNZ vectors
+	VZEROUPPER
+	RET
+
+// func maxI8x512(n int, dst *byte, x *byte, y *byte)
+TEXT ·maxI8x512(SB), NOSPLIT, $0-32
+	MOVQ n+0(FP), CX
+	MOVQ dst+8(FP), DI
+	MOVQ x+16(FP), SI
+	MOVQ y+24(FP), R8
+	XORQ BX, BX
+vectors:
+	VMOVDQU (SI)(BX*1), Y0
+	VPMAXSB (R8)(BX*1), Y0, Y0
+	VMOVDQU Y0, (DI)(BX*1)
+	ADDQ $32, BX
+	DECQ CX
+	JNZ vectors
+	VZEROUPPER
+	RET
+
 DATA constants512<>+0(SB)/8, $0x0101010101010101
 DATA constants512<>+8(SB)/8, $0x0101010101010101
 DATA constants512<>+16(SB)/8, $0x0101010101010101

@@ -282,9 +282,12 @@ static result cuMemAddressReserve(ptr *p, size_t size, size_t alignment, ptr hin
 	INIT;
 	record(4, U(size), U(alignment), hint, flags);
 	if (!size || size % GRANULE || flags) return VALUE;
-	void *m = mmap(0, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *m = mmap(0, size + GRANULE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (m == MAP_FAILED) return OOM;
-	*p = add(RESERVATION, (u64)m, size, 0)->at;
+	char *start = (char *)(((u64)m + GRANULE - 1) / GRANULE * GRANULE);
+	if (start > m) munmap(m, start - m);
+	if (m + GRANULE > start) munmap(start + size, m + GRANULE - start);
+	*p = add(RESERVATION, (u64)start, size, 0)->at;
 	return OK;
 }
 static result cuMemAddressFree(ptr p, size_t size) { INIT; object *o = find(RESERVATION, p); if (!o || o->size != size || containing(MAPPING, p)) return VALUE; munmap((void *)p, size); drop(o); return OK; }
@@ -321,6 +324,7 @@ static result cuMemMap(ptr p, size_t size, size_t offset, u64 h, u64 flags) {
 	if (!o || !r || p % GRANULE || !size || size % GRANULE || offset || size > o->size || p + size > r->at + r->size || containing(MAPPING, p) || flags) return VALUE;
 	if (mmap((void *)p, size, PROT_NONE, MAP_SHARED | MAP_FIXED, ((int *)o->extra)[0], 0) == MAP_FAILED) return OOM;
 	add(MAPPING, p, size, 0)->extra = o;
+	((int *)o->extra)[2]++; // a mapping keeps the memory
 	return OK;
 }
 static result cuMemUnmap(ptr p, size_t size) {
@@ -328,8 +332,9 @@ static result cuMemUnmap(ptr p, size_t size) {
 	object *o = find(MAPPING, p);
 	if (!o || o->size != size) return VALUE;
 	mmap((void *)p, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	u64 h = ((object *)o->extra)->at;
 	drop(o);
-	return OK;
+	return cuMemRelease(h);
 }
 static result cuMemSetAccess(ptr p, size_t size, const right *a, size_t n) {
 	INIT;

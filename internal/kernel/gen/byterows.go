@@ -1,0 +1,58 @@
+package main
+
+// Loops over rows of bytes in vectors of 32, on either machine.
+
+func (a *assembler) byteRows() {
+	for _, k := range []struct{ field, name, max string }{{"MaxU8", "maxU8x", "VPMAXUB"}, {"MaxI8", "maxI8x", "VPMAXSB"}} {
+		a.maxBytes(k.name, k.max)
+		a.set(k.field, k.name+a.suffix)
+	}
+	if !a.masks {
+		a.widenBytes()
+		a.set("Widen", "widenBytes"+a.suffix)
+	}
+}
+
+func (a *assembler) maxBytes(name, op string) {
+	in := []param{{"n", "int"}, {"dst", "*byte"}, {"x", "*byte"}, {"y", "*byte"}}
+	a.function(name, "is max(x[i], y[i]) for n times 32 bytes; n is not 0.", in, nil)
+	for i, reg := range []string{"CX", "DI", "SI", "R8"} {
+		a.op("MOVQ %s, %s", a.arg(in[i]), reg)
+	}
+	a.op("XORQ BX, BX")
+	a.label("vectors")
+	a.op("VMOVDQU (SI)(BX*1), Y0")
+	a.op("%s (R8)(BX*1), Y0, Y0", op)
+	a.op("VMOVDQU Y0, (DI)(BX*1)")
+	a.op("ADDQ $32, BX")
+	a.op("DECQ CX")
+	a.op("JNZ vectors")
+	a.ret()
+}
+
+// widenBytes makes bytes numbers of 16 bits, and adds them up.
+func (a *assembler) widenBytes() {
+	in := []param{{"n", "int"}, {"dst", "*byte"}, {"x", "*byte"}, {"flip", "uint64"}}
+	sum := param{"sum", "int"}
+	a.function("widenBytes", "widens n times 16 bytes, with flip, eight of a kind, taken, and returns their sum; n is not 0.", in, []param{sum})
+	for i, reg := range []string{"CX", "DI", "SI"} {
+		a.op("MOVQ %s, %s", a.arg(in[i]), reg)
+	}
+	a.op("VPBROADCASTQ %s, X8", a.arg(in[3]))
+	a.op("VPXOR X9, X9, X9")
+	a.op("VPXOR X10, X10, X10")
+	a.label("vectors")
+	a.op("VPXOR (SI), X8, X0")
+	a.op("VPMOVZXBW X0, Y1")
+	a.op("VMOVDQU Y1, (DI)")
+	a.op("VPSADBW X9, X0, X0")
+	a.op("VPADDQ X0, X10, X10")
+	a.op("ADDQ $16, SI")
+	a.op("ADDQ $32, DI")
+	a.op("DECQ CX")
+	a.op("JNZ vectors")
+	a.op("VPSHUFD $0x4e, X10, X0")
+	a.op("VPADDQ X0, X10, X10")
+	a.op("VMOVQ X10, %s", a.result(sum))
+	a.ret()
+}
