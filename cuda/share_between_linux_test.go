@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -144,7 +145,7 @@ func handOver(t *testing.T, b *between) {
 				begin := time.Now()
 				must(0, p.Offer(ctx, x, share.Label(label), share.WithoutCopy()))(t)
 				for len(o.Outstanding()) > 0 && ctx.Err() == nil {
-					time.Sleep(time.Microsecond)
+					runtime.Gosched()
 				}
 				took = append(took, time.Since(begin))
 			}
@@ -398,9 +399,11 @@ func waiterRole(s *side) error {
 	if err != nil {
 		return err
 	}
+	soon, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
 	var r *share.Received
 	for range 2 {
-		if r, err = p.Receive(ctx); err != nil {
+		if r, err = p.Receive(soon); err != nil {
 			say("result: the offer did not come: %v", err)
 			return nil
 		}

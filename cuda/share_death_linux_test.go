@@ -3,6 +3,7 @@ package cuda_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -150,4 +151,52 @@ func TestDeathWithoutHandle(t *testing.T) {
 	y.Release()
 	must(0, o.Close())(t)
 	eventually(t, "the arenas go", func() bool { return len(o.State().Arenas) == 0 })
+}
+
+// TestOldPeersGetNoDeviceMemory: a peer of version 1 of the protocol, such as
+// an older Go or Python one, is not told of what it does not know.
+func TestOldPeersGetNoDeviceMemory(t *testing.T) {
+	r := newRig(t, fake.Config{})
+	o := must(share.NewOwner(share.OnDevice(r.devices[0].Memory())))(t)
+	ours, theirs, err := share.Pair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	hello := make([]byte, 72)
+	hello[0] = 1
+	copy(hello[8:], "TNUR\x01\x00")
+	hello[48], hello[56] = 10, 0xff
+	must(theirs.Write(hello))(t)
+	p := must(o.Attach(t.Context(), ours))(t)
+	x := stamped(t, o, 100, 7)
+	if err := p.Offer(t.Context(), x); !errors.Is(err, share.ErrRefused) || !strings.Contains(err.Error(), "takes no memory of devices (it speaks version 1") {
+		t.Errorf("got %v, want ErrRefused with the version", err)
+	}
+	x.Release()
+	theirs.Close()
+	must(0, o.Close())(t)
+	eventually(t, "the arenas go", func() bool { return len(o.State().Arenas) == 0 })
+}
+
+// TestShareLeavesNoDescriptors: connections, arenas and events take none that
+// outlives them.
+func TestShareLeavesNoDescriptors(t *testing.T) {
+	r := newRig(t, fake.Config{})
+	count := func() int { return len(must(os.ReadDir("/proc/self/fd"))(t)) }
+	round := func(t *testing.T) {
+		p := newPair(t, r.devices[0].Memory())
+		for range 5 {
+			x := p.numbers(t, 10<<20, 1) // an arena of its own
+			must(0, p.out.Offer(t.Context(), x))(t)
+			x.Release()
+			must(p.in.Receive(t.Context()))(t).Tensor.Release()
+		}
+	}
+	t.Run("first", round)
+	var before int
+	eventually(t, "the first round is over", func() bool { before = count(); time.Sleep(20 * time.Millisecond); return count() == before })
+	for range 3 {
+		t.Run("round", round)
+	}
+	eventually(t, "no descriptor is left", func() bool { return count() <= before })
 }

@@ -259,3 +259,83 @@ func TestShareRefusals(t *testing.T) {
 		t.Errorf("no memory: got %v", err)
 	}
 }
+
+// An arena is mapped once, however many connections a process has.
+func TestShareMapsArenasOnce(t *testing.T) {
+	needsLinux(t)
+	r := newRig(t, fake.Config{})
+	ctx := context.Background()
+	p := newPair(t, r.devices[0].Memory())
+	in, out := p.in, p.out
+	p.attach(t)
+	x := p.numbers(t, 100, 1)
+	must(0, p.owner.Offer(ctx, x, []*share.Peer{out, p.out}))(t)
+	x.Release()
+	for _, peer := range []*share.Peer{in, p.in} {
+		got := must(peer.Receive(ctx))(t)
+		wantNumbers(t, got.Tensor, 100, 1)
+		got.Tensor.Release()
+	}
+	if n := r.Calls()["MemImportFromShareableHandle"]; n != 1 {
+		t.Errorf("got %d imports of one arena by one process, want 1", n)
+	}
+}
+
+// A call of the driver that fails is an error of the offer, or is done without.
+func TestShareDriverFailures(t *testing.T) {
+	needsLinux(t)
+	for _, c := range []struct {
+		call   string
+		result driver.Result
+		want   error
+	}{
+		{"MemImportFromShareableHandle", driver.NotPermitted, share.ErrRefused},
+		{"MemExportToShareableHandle", driver.NotSupported, errors.New("cuMemExportToShareableHandle")},
+		{"IpcGetEventHandle", driver.OutOfMemory, nil},
+		{"IpcOpenEventHandle", driver.PeerAccessUnsupp, nil},
+	} {
+		t.Run(c.call, func(t *testing.T) {
+			r := newRig(t, fake.Config{Fail: failing(c.call, c.result)})
+			ctx := context.Background()
+			p := newPair(t, r.devices[0].Memory())
+			x := p.numbers(t, 100, 1)
+			defer x.Release()
+			err := p.out.Offer(ctx, x)
+			if c.want != nil {
+				if !errors.Is(err, c.want) && (err == nil || !strings.Contains(err.Error(), c.want.Error())) {
+					t.Errorf("got %v, want %v", err, c.want)
+				}
+				return
+			}
+			must(0, err)(t)
+			got := must(p.in.Receive(ctx))(t)
+			wantNumbers(t, got.Tensor, 100, 1)
+			got.Tensor.Release()
+			if p.owner.State().Waits == 0 {
+				t.Error("got no offer that waited for work, want one")
+			}
+		})
+	}
+}
+
+// An offer that may not wait fails while work writes the tensor.
+func TestShareNoWaitForWork(t *testing.T) {
+	needsLinux(t)
+	r := newRig(t, fake.Config{Mode: fake.Lazy, Queries: 1 << 30, Idle: time.Hour})
+	ctx := context.Background()
+	p := newPair(t, r.devices[0].Memory())
+	x := p.numbers(t, 100, 1)
+	defer x.Release()
+	eventually(t, "the arena is mapped", func() bool {
+		err := p.out.Offer(ctx, x, share.NoWait())
+		return errors.Is(err, share.ErrNoCredit) && strings.Contains(err.Error(), "work")
+	})
+	short, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
+	defer cancel()
+	if err := p.out.Offer(short, x); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want the context's error", err)
+	}
+	r.finish(t, r.devices[0].Main())
+	must(0, p.out.Offer(ctx, x, share.NoWait()))(t)
+	must(p.in.Receive(ctx))(t).Tensor.Release()
+}

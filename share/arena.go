@@ -353,10 +353,11 @@ const (
 // awaitReturn waits until returned is closed, which means that bytes were
 // returned. It returns false if none will be, or at the end of the wait.
 func (o *Owner) awaitReturn(ctx context.Context, returned <-chan struct{}) bool {
+	working := o.settle()
 	o.mu.Lock()
 	most := time.Duration(0)
 	switch {
-	case len(o.retired) > 0 || o.device != nil && o.device.Settle() > 0:
+	case len(o.retired) > 0 || working > 0:
 		most = patient
 	case len(o.peers) > 0:
 		most = moment

@@ -139,6 +139,15 @@ func (o *Owner) unit() int {
 	return max(hugePage, o.device.pages)
 }
 
+// settle frees blocks whose last work is complete, and returns the number of
+// those whose work is not. The caller does not have o.mu.
+func (o *Owner) settle() int {
+	if o.device == nil {
+		return 0
+	}
+	return o.device.Settle()
+}
+
 // memory returns the device of the arenas, nil for the host.
 func (o *Owner) memory() *memory.Device {
 	if o.device == nil {
@@ -157,6 +166,9 @@ var finders struct {
 // peer offers memory of it. The function returns nil if it knows no such
 // device. Packages that drive devices call this when they are initialised.
 func RegisterDevices(open func(UUID) (*memory.Device, error)) {
+	if open == nil {
+		return
+	}
 	finders.mu.Lock()
 	defer finders.mu.Unlock()
 	finders.list = append(finders.list, open)

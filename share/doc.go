@@ -54,6 +54,16 @@
 // Empty arenas are kept for later tensors. [Owner.Collect] returns them to the
 // system, and so does an allocation that reaches the limit.
 //
+// # Devices
+//
+// [OnDevice] puts an owner's arenas into the memory of a device, such as one of
+// package cuda. Peers get its tensors on the same device, which they find by
+// its UUID, and everything above holds there: a lease ends when the work that
+// reads the bytes is complete, and bytes are used again when all work on them
+// is. The leases of a process that died with tensors of a device are in
+// quarantine until the process is gone altogether. docs/share.md has the
+// differences.
+//
 // # Common bytes
 //
 // [Common] is for bytes that never change, such as a model's weights in the

@@ -66,6 +66,9 @@ func (p *Peer) list(request uint32) {
 	l.rest()
 	l.write(`,"bytes":`)
 	l.add(bytes)
+	if n := o.waits.Load(); n > 0 {
+		l.write(`,"waits":%d`, n)
+	}
 	l.write("}")
 	l.send(0)
 }

@@ -170,7 +170,9 @@ func (o *Owner) freed(b *block) {
 		o.retireIf(func(a *arena) bool { return o.closed || a.spoilt })
 	}
 	o.mu.Unlock()
-	if over {
+	if over && o.device != nil {
+		go o.giveBack() // the driver may wait for the device, and any goroutine may release a tensor last
+	} else if over {
 		o.giveBack()
 	}
 }
@@ -187,6 +189,7 @@ func (o *Owner) Collect() int64 {
 	}
 	o.drain()
 	memory.Reclaim()
+	o.settle()
 	o.mu.Lock()
 	bytes := o.retireEmpty()
 	o.mu.Unlock()

@@ -98,7 +98,9 @@ func (p *Peer) giveUp(l *borrowed) {
 	crashAt(28)
 	p.reply(header{kind: kindRelease, count: 1}, func(b []byte) []byte { return le.AppendUint64(b, serial) })
 	crashAt(29)
-	if gone {
+	if gone && v.region != nil {
+		go p.unmapIdle() // the driver may wait for the device
+	} else if gone {
 		p.unmapIdle()
 	}
 	if ending {

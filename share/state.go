@@ -23,6 +23,7 @@ type State struct {
 	Leases   []Lease      `json:"leases"`
 	Names    []NameState  `json:"names"`
 	Bytes    Bytes        `json:"bytes"`
+	Waits    int64        `json:"waits,omitempty"` // offers that waited for work of the owner's device
 }
 
 // ArenaState describes an arena. Used is the bytes of its blocks, Peers the
@@ -98,6 +99,7 @@ func (o *Owner) State() State {
 		Arenas: []ArenaState{}, Blocks: []BlockState{}, Leases: []Lease{}, Names: []NameState{}}
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	s.Waits = o.waits.Load()
 	s.Bytes = Bytes{Limit: o.limit, Arenas: o.held, Copied: o.copied.Load(), Pinned: o.pinned}
 	for _, a := range o.arenas {
 		s.Arenas = append(s.Arenas, o.describe(a, false))

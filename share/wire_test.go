@@ -192,6 +192,9 @@ func FuzzParse(f *testing.F) {
 	f.Add(m.append(header{kind: kindOffer, count: 1}.append(nil)))
 	f.Add(hello{version: 1, maxLeases: 1, maxBytes: 1}.append(header{kind: kindHello}.append(nil)))
 	f.Add(arenaNote{id: 1, size: 4096}.append(header{kind: kindArena}.append(nil)))
+	f.Add(arenaNote{id: 1, size: 4 << 20, kind: cudaArena, uuid: UUID{1, 15: 2}, pages: 2 << 20}.append(header{kind: kindArena}.append(nil)))
+	f.Add(eventNote{slot: 1, kind: cudaArena, handle: [64]byte{1}}.append(header{kind: kindEvent}.append(nil)))
+	f.Add(append(header{kind: kindOpened}.append(nil), 1, 0, 0, 0, 1, 0, 0, 0, 'n', 'o'))
 	f.Fuzz(func(t *testing.T, packet []byte) {
 		h, body, err := parseHeader(packet)
 		if err != nil {
@@ -212,6 +215,14 @@ func FuzzParse(f *testing.F) {
 		case kindArena:
 			if m, err := parseArena(body); err == nil && string(m.append(nil)) != string(body) {
 				t.Errorf("ARENA %x comes back as %x", body, m.append(nil))
+			}
+		case kindEvent:
+			if m, err := parseEvent(body); err == nil && string(m.append(nil)) != string(body) {
+				t.Errorf("EVENT %x comes back as %x", body, m.append(nil))
+			}
+		case kindOpened:
+			if _, why, err := parseOpened(body); err == nil && why != nil && !utf8.ValidString(why.Error()) {
+				t.Errorf("OPENED %x says %q", body, why)
 			}
 		case kindOffer:
 			for i := range h.count {
