@@ -40,8 +40,7 @@ func wellKnown(goos, goarch string) []string {
 }
 
 // findLibrary loads the driver's library with load: that of path or, if path is
-// empty,
-// that of the environment or of a well-known place.
+// empty, that of the environment or of a well-known place.
 func findLibrary(path string, load func(string) (uintptr, error)) (name string, handle uintptr, err error) {
 	if path == "" {
 		path = os.Getenv(libraryVariable)

@@ -2,12 +2,23 @@
 
 package driver
 
-import "github.com/ebitengine/purego"
+import (
+	"errors"
+	"runtime"
+
+	"github.com/ebitengine/purego"
+)
 
 // load loads a shared library, whose names stay its own: a program may have
 // another CUDA library that is linked with the same names.
 func load(path string) (uintptr, error) {
-	return purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
+	runtime.LockOSThread() // the loader keeps its error for the thread
+	defer runtime.UnlockOSThread()
+	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
+	if err != nil && err.Error() == "" {
+		return 0, errors.New(path + ": cannot be loaded")
+	}
+	return handle, err
 }
 
 // symbol returns the address of a function, 0 if the library lacks it.
