@@ -65,6 +65,17 @@ func (p *pair) close(t *testing.T) {
 	eventually(t, "the arenas of the owner go", func() bool { return len(p.owner.State().Arenas) == 0 })
 }
 
+// eventually waits until something is so, and ends the test if it is not in
+// time.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for until := time.Now().Add(10 * time.Second); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatalf("it did not happen in time that %s", what)
+		}
+	}
+}
+
 // numbers makes a tensor in the owner's arena from host numbers.
 func (p *pair) numbers(t *testing.T, n int, first float32) *tensor.Tensor {
 	t.Helper()
