@@ -273,7 +273,7 @@ func TestShareMapsArenasOnce(t *testing.T) {
 	x.Release()
 	for _, peer := range []*share.Peer{in, p.in} {
 		got := must(peer.Receive(ctx))(t)
-		wantNumbers(t, got.Tensor, 100, 1)
+		wantReceived(t, got.Tensor, 100, 1)
 		got.Tensor.Release()
 	}
 	if n := r.Calls()["MemImportFromShareableHandle"]; n != 1 {
@@ -309,9 +309,9 @@ func TestShareDriverFailures(t *testing.T) {
 			}
 			must(0, err)(t)
 			got := must(p.in.Receive(ctx))(t)
-			wantNumbers(t, got.Tensor, 100, 1)
+			wantReceived(t, got.Tensor, 100, 1)
 			got.Tensor.Release()
-			if p.owner.State().Waits == 0 {
+			if c.call == "IpcOpenEventHandle" && p.owner.State().Waits == 0 {
 				t.Error("got no offer that waited for work, want one")
 			}
 		})
