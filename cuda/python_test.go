@@ -81,19 +81,6 @@ func collect(t testing.TB, p *capi.Python, names string) {
 	memory.Reclaim()
 }
 
-// eventually waits until something is the case that the device, or a deleter in
-// C, brings about.
-func eventually(t testing.TB, what string, is func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !is(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Errorf("%s: did not happen", what)
-			return
-		}
-		memory.Reclaim()
-	}
-}
-
 // TestPythonProtocol holds the objects of tensors on a device to the rules of
 // __dlpack__ in the array API standard, and the consumer to them with a
 // producer that notes its arguments.
