@@ -136,3 +136,16 @@ func realRig(t testing.TB, devices int) *rig {
 	})
 	return r
 }
+
+// eventually waits until something is the case that the device, or a deleter in
+// C, brings about.
+func eventually(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Errorf("%s: did not happen", what)
+			return
+		}
+		memory.Reclaim()
+	}
+}

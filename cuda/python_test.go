@@ -81,19 +81,6 @@ func collect(t testing.TB, p *capi.Python, names string) {
 	memory.Reclaim()
 }
 
-// soon waits until something is the case that the device, or a deleter in
-// C, brings about.
-func soon(t testing.TB, what string, is func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !is(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Errorf("%s: did not happen", what)
-			return
-		}
-		memory.Reclaim()
-	}
-}
-
 // TestPythonProtocol holds the objects of tensors on a device to the rules of
 // __dlpack__ in the array API standard, and the consumer to them with a
 // producer that notes its arguments.
@@ -166,11 +153,11 @@ func checkConsumer(t *testing.T, p *capi.Python, d *cuda.Device, s *cuda.Stream,
 	y = must(p.Get("p", dlpack.ReadyOn(dlpack.Stream(s.Handle()))))(t)
 	run(t, p, "assert p.asked == {'stream': %d, 'max_version': (1, 3)}, p.asked", s.Handle())
 	y.Release()
-	soon(t, "the imports end", x.IsExclusive)
+	eventually(t, "the imports end", x.IsExclusive)
 	y = must(p.Get("old"))(t) // of before DLPack 1.0, lent for writing
 	run(t, p, "assert old.asked == {'stream': %d}, old.asked", d.Main().Handle())
 	y.Release()
-	soon(t, "the writer ends", x.IsExclusive)
+	eventually(t, "the writer ends", x.IsExclusive)
 	for _, c := range []struct {
 		name, want string
 		kind       error

@@ -65,17 +65,6 @@ func (p *pair) close(t *testing.T) {
 	eventually(t, "the arenas of the owner go", func() bool { return len(p.owner.State().Arenas) == 0 })
 }
 
-// eventually waits until something is so, and ends the test if it is not in
-// time.
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for until := time.Now().Add(10 * time.Second); !is(); time.Sleep(time.Millisecond) {
-		if time.Now().After(until) {
-			t.Fatalf("it did not happen in time that %s", what)
-		}
-	}
-}
-
 // numbers makes a tensor in the owner's arena from host numbers.
 func (p *pair) numbers(t *testing.T, n int, first float32) *tensor.Tensor {
 	t.Helper()
@@ -322,7 +311,7 @@ func TestShareDriverFailures(t *testing.T) {
 			got := must(p.in.Receive(ctx))(t)
 			wantReceived(t, got.Tensor, 100, 1)
 			got.Tensor.Release()
-			if p.owner.State().Waits == 0 {
+			if c.call == "IpcOpenEventHandle" && p.owner.State().Waits == 0 {
 				t.Error("got no offer that waited for work, want one")
 			}
 		})

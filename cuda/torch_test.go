@@ -90,7 +90,7 @@ func TestTorchTakes(t *testing.T) {
 		x.Release()
 		collect(t, p, "x, v, a, b, want")
 	}
-	soon(t, "torch gives everything back", func() bool { return r.devices[0].Memory().Stats().Total.Current == 0 })
+	eventually(t, "torch gives everything back", func() bool { return r.devices[0].Memory().Stats().Total.Current == 0 })
 }
 
 // TestTorchGives imports tensors of torch in place, and lends them back.
@@ -121,7 +121,7 @@ func TestTorchGives(t *testing.T) {
 		c.Release()
 		collect(t, p, "u, y, c, back, copy")
 	}
-	soon(t, "torch's allocator has its memory again", func() bool { return p.Run("assert torch.cuda.memory_allocated() == before") == nil })
+	eventually(t, "torch's allocator has its memory again", func() bool { return p.Run("assert torch.cuda.memory_allocated() == before") == nil })
 	collect(t, p, "before")
 }
 
@@ -142,13 +142,13 @@ with torch.cuda.stream(side):
 		t.Error("a tensor that torch may write was read")
 	}
 	collect(t, p, "v") // its work is still under way
-	soon(t, "torch gives it back", x.IsExclusive)
+	eventually(t, "torch gives it back", x.IsExclusive)
 	wantFloats(t, must(s.Copy(x))(t), 3)
 	y := must(s.Fill(x.Donate(), float32(5)))(t)
 	must(0, p.Set("y", y))(t)
 	run(t, p, "u = torch.from_dlpack(y)\nassert u.sum().item() == 5 * (1 << 20)")
 	collect(t, p, "w, y, u, side")
-	soon(t, "torch gives it back", y.IsExclusive)
+	eventually(t, "torch gives it back", y.IsExclusive)
 	y.Release()
 	if f := d.Memory().Stats().Total; f.Current != 0 {
 		t.Errorf("got %d bytes left", f.Current)
@@ -219,7 +219,7 @@ side.synchronize()
 assert total.item() == 9 * (1 << 20), total
 `)
 	collect(t, p, "u, side, done, x, v, total, ours")
-	soon(t, "torch gives it back", x.IsExclusive)
+	eventually(t, "torch gives it back", x.IsExclusive)
 	x.Release()
 }
 
@@ -236,12 +236,12 @@ func TestTorchLifetime(t *testing.T) {
 	run(t, p, "del u; gc.collect(); assert torch.cuda.memory_allocated() >= before + (4 << 20)")
 	wantFloats(t, must(s.Copy(y))(t), 4) // torch's object is gone, its bytes are not
 	y.Release()
-	soon(t, "torch has its memory again", isBack)
+	eventually(t, "torch has its memory again", isBack)
 
 	run(t, p, "u = torch.full((1 << 20,), 4., device='cuda')")
 	must(p.Get("u"))(t).Release() // in the other order
 	run(t, p, "assert u.sum().item() == 4 << 20; del u")
-	soon(t, "torch has its memory again", isBack)
+	eventually(t, "torch has its memory again", isBack)
 
 	// A release whose work is still under way: torch must not get the memory
 	// before, or its next tensor overwrites what is read.
@@ -253,7 +253,7 @@ func TestTorchLifetime(t *testing.T) {
 	run(t, p, "at = u.data_ptr(); del u; gc.collect()\nn = [torch.full((1 << 20,), 1., device='cuda') for _ in range(8)]\nassert at not in [x.data_ptr() for x in n]")
 	wantFloats(t, c, 6)
 	run(t, p, "del n")
-	soon(t, "torch has its memory again", isBack)
+	eventually(t, "torch has its memory again", isBack)
 
 	x := onDevice(t, d, dtype.F32, 1<<20)
 	must(0, p.Set("x", x))(t)
@@ -264,7 +264,7 @@ func TestTorchLifetime(t *testing.T) {
 	}
 	run(t, p, "assert torch.equal(v, want)")
 	collect(t, p, "x, v, want, before, at")
-	soon(t, "the device has its memory again", func() bool { return d.Memory().Stats().Total.Current == 0 })
+	eventually(t, "the device has its memory again", func() bool { return d.Memory().Stats().Total.Current == 0 })
 }
 
 // TestTorchElsewhere: host memory that the device can address, and copies to
@@ -325,7 +325,7 @@ func TestCupyOnDevice(t *testing.T) {
 	must(0, p.SetWritable("w", x))(t)
 	run(t, p, "b = cupy.from_dlpack(w); b[...] = 2")
 	collect(t, p, "b, w")
-	soon(t, "cupy gives it back", x.IsExclusive)
+	eventually(t, "cupy gives it back", x.IsExclusive)
 	wantFloats(t, must(d.Main().Copy(x))(t), 2)
 	x.Release()
 	if *managedMemory {
@@ -359,12 +359,12 @@ func TestJAXOnDevice(t *testing.T) {
 	wantFloats(t, must(d.Main().Copy(y))(t), 4)
 	y.Release()
 	collect(t, p, "a, u, x")
-	soon(t, "jax gives it back", x.IsExclusive)
+	eventually(t, "jax gives it back", x.IsExclusive)
 	at := where(t, x)
 	must(0, p.SetWritable("w", x))(t)
 	run(t, p, "a = jnp.from_dlpack(w)\nassert a.unsafe_buffer_pointer() == %d and (a == 3).all()", at)
 	collect(t, p, "a, w")
-	soon(t, "jax gives it back", x.IsExclusive)
+	eventually(t, "jax gives it back", x.IsExclusive)
 	x.Release()
 }
 
