@@ -21,6 +21,9 @@ type Python struct {
 	mu      sync.RWMutex // held for reading while a goroutine is in Python
 	closing chan struct{}
 	closed  chan error
+
+	threads sync.Mutex
+	idle    []chan pythonCall // of the threads that wait for a call
 }
 
 // pythonC are the functions of libpython. An object is the address of a
@@ -32,7 +35,7 @@ type pythonC struct {
 	SaveThread    func() uintptr                                                    `c:"PyEval_SaveThread"`
 	RestoreThread func(state uintptr)                                               `c:"PyEval_RestoreThread"`
 	Ensure        func() int32                                                      `c:"PyGILState_Ensure"`
-	Leave         func(state int32)                                                 `c:"PyGILState_Release"`
+	Attached      func() int32                                                      `c:"PyGILState_Check"`
 	IncRef        func(o uintptr)                                                   `c:"Py_IncRef"`
 	DecRef        func(o uintptr)                                                   `c:"Py_DecRef"`
 	AddModule     func(name string) uintptr                                         `c:"PyImport_AddModule"`
@@ -181,7 +184,13 @@ func (p *Python) Run(source string) error {
 	})
 }
 
-// within calls f on a thread that is attached to Python, with its global lock.
+// within calls f on a thread that is attached to Python, with its global lock:
+// on the caller's, if Python called it, and otherwise on one of the threads
+// that are kept for this.
+//
+// A thread keeps its Python thread state from one call to the next. Libraries
+// in C++ remember the state of a thread that they have seen (pybind11 does, and
+// so PyTorch), and wait forever for one that was deleted in between.
 func (p *Python) within(f func() error) error {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -192,9 +201,81 @@ func (p *Python) within(f func() error) error {
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	state := p.c.Ensure()
-	defer p.c.Leave(state)
-	return f()
+	if p.c.Attached() != 0 {
+		return f()
+	}
+	call := pythonCall{do: f, done: make(chan any, 1)}
+	if thread := p.idleThread(); thread != nil {
+		thread <- call
+	} else {
+		go p.serve(call)
+	}
+	switch end := (<-call.done).(type) {
+	case nil:
+		return nil
+	case error:
+		return end
+	case callPanic:
+		panic(end.value)
+	}
+	return nil
+}
+
+// pythonCall is a call of within on its way to a thread. done gets its error,
+// or a callPanic.
+type pythonCall struct {
+	do   func() error
+	done chan any
+}
+
+// callPanic is the value that a call panicked with.
+type callPanic struct{ value any }
+
+func (c pythonCall) run() (end any) {
+	defer func() {
+		if v := recover(); v != nil {
+			end = callPanic{v}
+		}
+	}()
+	if err := c.do(); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (p *Python) idleThread() chan pythonCall {
+	p.threads.Lock()
+	defer p.threads.Unlock()
+	last := len(p.idle) - 1
+	if last < 0 {
+		return nil
+	}
+	thread := p.idle[last]
+	p.idle = p.idle[:last]
+	return thread
+}
+
+// serve does calls on a thread that stays attached to Python between them,
+// without its lock, until the interpreter ends.
+func (p *Python) serve(call pythonCall) {
+	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+	p.c.Ensure()           // never undone: the interpreter deletes the thread state at its end
+	state := p.c.SaveThread()
+	calls := make(chan pythonCall, 1)
+	for {
+		p.c.RestoreThread(state)
+		end := call.run()
+		p.c.SaveThread()
+		p.threads.Lock()
+		p.idle = append(p.idle, calls)
+		p.threads.Unlock()
+		call.done <- end
+		select {
+		case call = <-calls:
+		case <-p.closing:
+			return
+		}
+	}
 }
 
 // call calls a function of module tenure. It takes ownership of the arguments;

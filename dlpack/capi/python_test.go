@@ -404,6 +404,26 @@ func TestLifetimesWithPython(t *testing.T) {
 	}
 }
 
+// A thread of a call stays attached to Python until the next, because libraries
+// in C++ keep the thread state that they saw. What a call leaves in it is there
+// in the next one.
+func TestThreadStatesLast(t *testing.T) {
+	p := python(t)
+	run(t, p, "import threading\nhere = threading.local()\nhere.value = 7")
+	for range 20 {
+		run(t, p, "assert here.value == 7")
+	}
+	func() {
+		defer func() {
+			if v := recover(); v != "mine" {
+				t.Errorf("got a panic of %v, want the caller's", v)
+			}
+		}()
+		_ = p.within(func() error { panic("mine") })
+	}()
+	run(t, p, "assert here.value == 7")
+}
+
 // TestPythonThreads lets Python threads take and drop a tensor while Go does
 // the same with an array.
 func TestPythonThreads(t *testing.T) {
