@@ -235,7 +235,7 @@ func makerRole(s *side) error {
 			err = s.stampTensor(on, warm, 7)
 		}
 		if err == nil {
-			err = p.Offer(ctx, warm, share.Label("warm"))
+			err = p.Offer(ctx, warm, share.Label("warm"), share.BeforeWork())
 		}
 		if err == nil {
 			err = s.spin(on, x, how == 1)
@@ -247,7 +247,7 @@ func makerRole(s *side) error {
 	}
 	opts := []share.OfferOption{}
 	if how > 0 { // the kernel is not to be waited for
-		opts = append(opts, share.NoWait())
+		opts = append(opts, share.BeforeWork(), share.NoWait())
 	}
 	if err := p.Offer(ctx, x, opts...); err != nil {
 		say("no offer: %v", err)

@@ -334,7 +334,9 @@ func (s *stamper) offer() error {
 	}
 	label, opts := strconv.Itoa(int(s.stamp)), []share.OfferOption{share.WithoutCopy()}
 	if s.random.IntN(2) == 0 {
-		label, opts = label+"w", append(opts, share.AfterWork())
+		opts = append(opts, share.BeforeWork())
+	} else {
+		label += "w"
 	}
 	to := s.alive()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)

@@ -295,12 +295,12 @@ func TestShareDriverFailures(t *testing.T) {
 		{"IpcOpenEventHandle", driver.PeerAccessUnsupp, nil},
 	} {
 		t.Run(c.call, func(t *testing.T) {
-			r := newRig(t, fake.Config{Fail: failing(c.call, c.result)})
+			r := newRig(t, fake.Config{Mode: fake.Lazy, Fail: failing(c.call, c.result)})
 			ctx := context.Background()
 			p := newPair(t, r.devices[0].Memory())
 			x := p.numbers(t, 100, 1)
 			defer x.Release()
-			err := p.out.Offer(ctx, x)
+			err := p.out.Offer(ctx, x, share.BeforeWork())
 			if c.want != nil {
 				if !errors.Is(err, c.want) && (err == nil || !strings.Contains(err.Error(), c.want.Error())) {
 					t.Errorf("got %v, want %v", err, c.want)

@@ -81,10 +81,8 @@ type Event interface {
 // copied there when they are offered. Peers get them on the same device, if
 // their process has it.
 //
-// An offer is sent before the work that writes the tensor is complete if the
-// peer can open events of this process: the peer's device then waits for it.
-// Otherwise the offer waits. A process that dies takes its unfinished work
-// along; see [AfterWork].
+// An offer is sent when the work that writes the tensor is complete, so that
+// the tensor stays what it is whoever dies; see [BeforeWork].
 func OnDevice(d *memory.Device) OwnerOption {
 	return func(o *Owner) error {
 		engine, shares := d.Engine().(Device)
@@ -100,12 +98,14 @@ func OnDevice(d *memory.Device) OwnerOption {
 	}
 }
 
-// AfterWork makes an offer of a device's tensor wait until the work that writes
-// it is complete. What the peer gets is then complete even if this process
-// dies.
-func AfterWork() OfferOption {
+// BeforeWork lets an offer of a device's tensor be sent before the work that
+// writes it is complete, if the peer can open events of this process: the
+// peer's device then waits for an event. If this process dies before that work
+// is complete, the tensor is undefined, and a stream of the peer that waits for
+// it already never goes on: so it is for processes that live and die together.
+func BeforeWork() OfferOption {
 	return func(c offerOptions) offerOptions {
-		c.afterWork = true
+		c.beforeWork = true
 		return c
 	}
 }

@@ -31,7 +31,7 @@ func (p *Peer) markFor(ctx context.Context, b *block, buf *memory.Buffer, c offe
 	if b.arena.chunk == nil {
 		return mark{}, nil
 	}
-	e, record, complete, err := b.arena.chunk.Written(buf, !c.afterWork && !p.noEvents.Load())
+	e, record, complete, err := b.arena.chunk.Written(buf, c.beforeWork && !p.noEvents.Load())
 	if err != nil || complete {
 		return mark{}, err
 	}

@@ -16,11 +16,11 @@ import (
 type OfferOption func(offerOptions) offerOptions
 
 type offerOptions struct {
-	label     string
-	noCopy    bool
-	noWait    bool
-	afterWork bool
-	request   uint32 // the question that the offer answers; such an offer waits for an answer about the arena, since the peer waits for the offer
+	label      string
+	noCopy     bool
+	noWait     bool
+	beforeWork bool
+	request    uint32 // the question that the offer answers; such an offer waits for an answer about the arena, since the peer waits for the offer
 }
 
 // Label attaches a text of up to 56 bytes to the tensor. The receiver can read
