@@ -33,7 +33,7 @@ func TestBothWaysToRunIt(t *testing.T) {
 			return string(out), err
 		}
 		if name == "under go vet" {
-			if out, err := run("./examples/...", "./cmd/tenure", "./cmd/tenure-cuda", "./internal/command", "./cuda"); err != nil {
+			if out, err := run("./examples/...", "./cmd/tenure", "./cmd/tenure-cuda", "./internal/command"); err != nil {
 				t.Errorf("%s, on correct programs: %v\n%s", name, err, out)
 			}
 		}
