@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -270,8 +271,8 @@ func raise(c *atomic.Uint64, to uint64) {
 }
 
 // Sync waits until all work that was submitted before is complete, or returns
-// the error of ctx. It asks the device again and again, first at once and then
-// at intervals that grow to a millisecond, so that ctx can end it.
+// the error of ctx. It asks the device again and again, first without a pause
+// and then at intervals that grow to a millisecond, so that ctx can end it.
 func (s *Stream) Sync(ctx context.Context) error {
 	if err := s.none("sync"); err != nil {
 		return err
@@ -283,7 +284,8 @@ func (s *Stream) Sync(ctx context.Context) error {
 }
 
 func (w stamp) sync(ctx context.Context, op string) error {
-	for wait := time.Duration(0); ; wait = min(2*wait+time.Microsecond, time.Millisecond) {
+	began := time.Now()
+	for wait := shortestSleep; ; {
 		done, err := w.isComplete()
 		switch {
 		case err != nil:
@@ -291,10 +293,11 @@ func (w stamp) sync(ctx context.Context, op string) error {
 		case done:
 			return nil
 		}
-		if wait < 20*time.Microsecond {
-			if err := ctx.Err(); err != nil {
-				return fmt.Errorf("cuda: %s: %w", op, err)
-			}
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("cuda: %s: %w", op, err)
+		}
+		if time.Since(began) < spinning {
+			runtime.Gosched()
 			continue
 		}
 		timer := time.NewTimer(wait)
@@ -304,5 +307,14 @@ func (w stamp) sync(ctx context.Context, op string) error {
 			return fmt.Errorf("cuda: %s: %w", op, ctx.Err())
 		case <-timer.C:
 		}
+		wait = min(2*wait, longestSleep)
 	}
 }
+
+// A wait asks again and again at first, because the shortest sleep of the
+// runtime can be a millisecond, in which a device copies 50 MB.
+const (
+	spinning      = 200 * time.Microsecond
+	shortestSleep = 50 * time.Microsecond
+	longestSleep  = time.Millisecond
+)

@@ -47,7 +47,13 @@ LONG = 400_000_000 # clock cycles of torch.cuda._sleep: a fifth of a second
 // where returns the address of element [0,...,0].
 func where(t testing.TB, x *tensor.Tensor) uintptr {
 	t.Helper()
-	m := must(dlpack.ExportOn(x, dlpack.NoSync))(t)
+	export := dlpack.Export
+	if x.Device() != nil {
+		export = func(x *tensor.Tensor) (*dlpack.DLManagedTensorVersioned, error) {
+			return dlpack.ExportOn(x, dlpack.NoSync)
+		}
+	}
+	m := must(export(x))(t)
 	defer m.Delete(nil)
 	return m.Tensor.Data
 }
@@ -173,6 +179,9 @@ func wantFloats(t *testing.T, x *tensor.Tensor, v float32) {
 func TestTorchOrder(t *testing.T) {
 	r, p := torchRig(t)
 	s := r.stream(t, 0)
+	// The driver loads a kernel when it is first used, and waits for running
+	// ones to do so.
+	run(t, p, "torch.zeros(1 << 20, device='cuda').fill_(7).sum().item()")
 	const writes = `
 side = torch.cuda.Stream()
 u = torch.zeros(1 << 20, device='cuda')
@@ -377,7 +386,7 @@ func BenchmarkTorch(b *testing.B) {
 	must(0, p.Set("x", x))(b)
 	const loop = "import time\nbegin = time.perf_counter()\nfor _ in range(%d): %s\nprint('%s:', round((time.perf_counter() - begin) / %d * 1e9), 'ns')"
 	run(b, p, "u = torch.zeros(1000, device='cuda'); torch.cuda.synchronize()")
-	for _, c := range []struct{ what, do string }{{"torch.from_dlpack of a tensor", "torch.from_dlpack(x)"}, {"torch.from_dlpack of torch's own", "torch.from_dlpack(u)"}} {
+	for _, c := range []struct{ what, do string }{{"torch.from_dlpack of a tensor", "torch.from_dlpack(x)"}, {"torch.from_dlpack of a tensor of torch", "torch.from_dlpack(u)"}} {
 		run(b, p, "%s", fmt.Sprintf(loop, 10000, c.do, c.what, 10000))
 	}
 	for b.Loop() {
