@@ -24,21 +24,18 @@ func TestRunsRefuseDevices(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer far.Release()
-	inputs := tenure.Inputs{"a": far, "b": x[1], "c": x[2], "d": x[3], "state": x[4]}
+	with := func(a tensor.Operand) tenure.Inputs {
+		return tenure.Inputs{"a": a, "b": x[1], "c": x[2], "d": x[3], "state": x[4]}
+	}
 	out := make([]*tensor.Tensor, len(s.Model().Outputs()))
 	calls := map[string]func() error{
-		"run": func() error { _, err := s.Run(ctx, inputs); return err },
-		"run reused": func() error {
-			inputs["a"] = far.Reuse()
-			_, err := s.Run(ctx, inputs)
-			return err
-		},
+		"run":        func() error { _, err := s.Run(ctx, with(far)); return err },
+		"run reused": func() error { _, err := s.Run(ctx, with(far.Reuse())); return err },
 		"run into": func() error {
 			return s.RunInto(ctx, []tensor.Operand{far, x[1], x[2], x[3], x[4]}, out)
 		},
 		"into": func() error {
-			inputs["a"] = x[0]
-			_, err := s.Run(ctx, inputs, tenure.Into(s.Model().Outputs()[0].Name, far))
+			_, err := s.Run(ctx, with(x[0]), tenure.Into(s.Model().Outputs()[0].Name, far))
 			return err
 		},
 	}
@@ -50,9 +47,8 @@ func TestRunsRefuseDevices(t *testing.T) {
 			t.Fatalf("%s: the refused tensor is in use or dead", name)
 		}
 	}
-	inputs["a"] = x[0]
 	there := wide(t, tenure.WithOutputsFrom(d.Source(memory.IO)))
-	if got, err := there.Run(ctx, inputs); err == nil {
+	if got, err := there.Run(ctx, with(x[0])); err == nil {
 		got.Release()
 		t.Error("outputs on a device: got them, want an error")
 	} else if !errors.Is(err, tensor.ErrDevice) {
