@@ -153,7 +153,7 @@ func (k *suppression) Refill(t *Task) error {
 	if k.spec.Boxes == 0 {
 		k.spec.Batch = 0 // nothing is suppressed in any of them
 	}
-	t.Tiles, t.Scratch = 1, 8*k.spec.Boxes
+	t.Tiles, t.Scratch = 1, selection.SuppressionBytes(k.spec.Boxes)
 	return nil
 }
 
@@ -163,7 +163,12 @@ func (k *suppression) Tile(t *Task, _ int, scratch []byte) {
 		s.Most = int(min(max(in[int64](c, 2)[0], 0), int64(s.Boxes)))
 	}
 	s.Overlap, s.HasScore, s.Score = numberOr0(c, 3), has(c, 4), numberOr0(c, 4)
-	setSizes(c, 0, selection.NonMaxSuppression(&s, out[int64](c, 0), in[float32](c, 0), in[float32](c, 1), view[int64](scratch[:8*s.Boxes])), 3)
+	n := s.Boxes
+	lists := selection.SuppressionScratch{
+		Order: view[int64](scratch[:8*n]), Next: view[int32](scratch[8*n : 12*n]), Row: view[int32](scratch[12*n : 16*n]),
+		Chosen: view[float32](scratch[16*n : selection.SuppressionBytes(n)]),
+	}
+	setSizes(c, 0, selection.NonMaxSuppression(&s, out[int64](c, 0), in[float32](c, 0), in[float32](c, 1), lists), 3)
 }
 
 // numberOr0 returns the number that operand i is, 0 where it is absent.

@@ -2,6 +2,7 @@ package selection
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -16,20 +17,40 @@ type Suppression struct {
 	Centered              bool // boxes are middles and sizes, else two corners
 }
 
+// SuppressionScratch is the scratch of a Suppression: room for what is known of
+// each box.
+type SuppressionScratch struct {
+	Order  []int64   // the candidates, the best one first
+	Chosen []float32 // corners and area of the chosen ones
+	Next   []int32   // the chosen one before, in its row; -1 is none
+	Row    []int32   // the last chosen one of each row
+}
+
+const maxRows = 1 << 16
+
+const chosenFloats = 5 // y and x of the least corner, of the largest, and the area
+
+// SuppressionBytes returns the bytes of scratch for that many boxes.
+func SuppressionBytes(boxes int) int { return boxes * (8 + 4*chosenFloats + 4 + 4) }
+
 // NonMaxSuppression writes batch, class and box of those that are chosen, and
-// returns how many. scratch has Boxes numbers.
-func NonMaxSuppression(s *Suppression, dst []int64, boxes, scores []float32, scratch []int64) int {
+// returns how many. Each list of scratch has Boxes entries.
+//
+// A candidate is compared with those of the chosen boxes that may share a row
+// of the picture with it, so that boxes apart, such as those of classes that a
+// model has moved apart, cost nothing.
+func NonMaxSuppression(s *Suppression, dst []int64, boxes, scores []float32, scratch SuppressionScratch) int {
 	count := 0
 	for batch := range s.Batch {
 		corners := boxes[batch*s.Boxes*4:][:s.Boxes*4]
 		for class := range s.Classes {
-			score := scores[(batch*s.Classes+class)*s.Boxes:][:s.Boxes]
-			from := count
-			for _, box := range s.candidates(score, scratch) {
-				if count-from == s.Most {
+			candidates := s.candidates(scores[(batch*s.Classes+class)*s.Boxes:][:s.Boxes], scratch.Order)
+			r := s.rows(corners, candidates, scratch)
+			for _, box := range candidates {
+				if r.n == s.Most {
 					break
 				}
-				if !s.covered(corners, box, dst[3*from:3*count]) {
+				if r.choose(s.corners(corners[4*box:]), s.Overlap) {
 					dst[3*count], dst[3*count+1], dst[3*count+2] = int64(batch), int64(class), box
 					count++
 				}
@@ -41,38 +62,91 @@ func NonMaxSuppression(s *Suppression, dst []int64, boxes, scores []float32, scr
 
 // candidates are the boxes with enough score, the best one first; of equal ones
 // the first comes first.
-func (s *Suppression) candidates(score []float32, scratch []int64) []int64 {
+func (s *Suppression) candidates(score []float32, order []int64) []int64 {
 	n := 0
 	for i, v := range score {
 		if !s.HasScore || v > s.Score {
-			scratch[n] = int64(i)
+			order[n] = int64(i)
 			n++
 		}
 	}
-	slices.SortFunc(scratch[:n], func(a, b int64) int {
+	slices.SortFunc(order[:n], func(a, b int64) int {
 		if c := cmp.Compare(score[b], score[a]); c != 0 {
 			return c
 		}
 		return cmp.Compare(a, b)
 	})
-	return scratch[:n]
+	return order[:n]
 }
 
-// covered reports whether a box overlaps a chosen one too much.
-func (s *Suppression) covered(boxes []float32, box int64, chosen []int64) bool {
-	a := s.corners(boxes[4*box:])
-	for i := 2; i < len(chosen); i += 3 {
-		b := s.corners(boxes[4*chosen[i]:])
-		height, width := min(a[2], b[2])-max(a[0], b[0]), min(a[3], b[3])-max(a[1], b[1])
-		if height <= 0 || width <= 0 {
-			continue
-		}
-		areaA, areaB, both := (a[2]-a[0])*(a[3]-a[1]), (b[2]-b[0])*(b[3]-b[1]), height*width
-		if areaA > 0 && areaB > 0 && both > 0 && both/(areaA+areaB-both) > s.Overlap {
-			return true
+// rows is the chosen boxes by the row in which they begin. A row is at least as
+// high as the highest candidate, so a box reaches into one more at most.
+type rows struct {
+	SuppressionScratch
+	n     int // chosen boxes
+	least float32
+	scale float32 // rows for a unit of height; 0 if all boxes are in one row
+}
+
+// rows returns the rows for the candidates, without a chosen box.
+func (s *Suppression) rows(boxes []float32, candidates []int64, scratch SuppressionScratch) rows {
+	least, most, height := float32(math.Inf(1)), float32(math.Inf(-1)), float32(0)
+	for _, box := range candidates {
+		c := s.corners(boxes[4*box:])
+		if c[0] <= c[2] { // false for NaN: such a box overlaps none
+			least, most, height = min(least, c[0]), max(most, c[2]), max(height, c[2]-c[0])
 		}
 	}
-	return false
+	r := rows{SuppressionScratch: scratch, least: least}
+	n := 1
+	// Differences and quotients are rounded, by at most a hundredth of a row if
+	// there are no more than maxRows, so a row is a little higher than the
+	// highest box.
+	if scale := 1 / (height * 1.05); most > least && !math.IsInf(float64(most-least), 0) && !math.IsInf(float64(scale), 0) && scale > 0 {
+		n = int(min((most-least)*scale, float32(len(scratch.Row)-1), maxRows-1)) + 1
+		if n > 1 {
+			r.scale = min(scale, float32(n)/(most-least))
+		}
+	}
+	r.Row = scratch.Row[:min(n, len(scratch.Row))]
+	for i := range r.Row {
+		r.Row[i] = -1
+	}
+	return r
+}
+
+// row returns the row of a height, the first or the last for one outside.
+func (r *rows) row(y float32) int {
+	if at := (y - r.least) * r.scale; at > 0 { // false for NaN
+		return int(min(at, float32(len(r.Row)-1)))
+	}
+	return 0
+}
+
+// choose adds a box, unless it overlaps a chosen one too much.
+func (r *rows) choose(a [4]float32, overlap float32) bool {
+	area := (a[2] - a[0]) * (a[3] - a[1])
+	first, last := r.row(a[0]), r.row(a[2])
+	if area > 0 {
+		for row := max(first-1, 0); row <= min(last+1, len(r.Row)-1); row++ {
+			for i := r.Row[row]; i >= 0; i = r.Next[i] {
+				b := r.Chosen[chosenFloats*i:][:chosenFloats]
+				height, width := min(a[2], b[2])-max(a[0], b[0]), min(a[3], b[3])-max(a[1], b[1])
+				if height <= 0 || width <= 0 {
+					continue
+				}
+				both := height * width
+				if b[4] > 0 && both > 0 && both/(area+b[4]-both) > overlap {
+					return false
+				}
+			}
+		}
+	}
+	copy(r.Chosen[chosenFloats*r.n:], a[:])
+	r.Chosen[chosenFloats*r.n+4] = area
+	r.Next[r.n], r.Row[first] = r.Row[first], int32(r.n)
+	r.n++
+	return true
 }
 
 // corners returns the least and the largest coordinates of a box.
