@@ -58,8 +58,8 @@ func TestSuppression(t *testing.T) {
 	}
 }
 
-// everyPair chooses boxes by comparing each candidate with all that were chosen,
-// in the arithmetic of the kernel.
+// everyPair chooses boxes by comparing each candidate with all that were
+// chosen, in the arithmetic of the kernel.
 func everyPair(spec *selection.Suppression, boxes, scores []float32) (want []int64) {
 	corner := func(b []float32) [4]float32 {
 		if spec.Centered {
