@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -68,6 +69,7 @@ type side struct {
 	c      *cuda.Driver
 	d      *cuda.Device
 	random *rand.Rand
+	drawn  sync.Mutex // guards random: two goroutines of a consumer draw
 	code   *cuda.Module
 	fill   *cuda.Function
 }
@@ -320,7 +322,7 @@ func (s *stamper) alive() (list []*share.Peer) {
 // work, and a label that ends in "w" says so.
 func (s *stamper) offer() error {
 	s.stamp++
-	x, err := tensor.Make(s.o, dtype.U32, shape.MustOf(1+s.random.IntN(1<<s.random.IntN(11))))
+	x, err := tensor.Make(s.o, dtype.U32, shape.MustOf(1+s.draw(1<<s.draw(11))))
 	if errors.Is(err, tensor.ErrLimit) { // consumers hold it all
 		time.Sleep(time.Millisecond)
 		return nil
@@ -329,11 +331,11 @@ func (s *stamper) offer() error {
 		return err
 	}
 	defer x.Release()
-	if err := s.stampTensor(s.streams[s.random.IntN(len(s.streams))], x, s.stamp); err != nil {
+	if err := s.stampTensor(s.streams[s.draw(len(s.streams))], x, s.stamp); err != nil {
 		return err
 	}
 	label, opts := strconv.Itoa(int(s.stamp)), []share.OfferOption{share.WithoutCopy()}
-	if s.random.IntN(2) == 0 {
+	if s.draw(2) == 0 {
 		opts = append(opts, share.BeforeWork())
 	} else {
 		label += "w"
@@ -395,8 +397,15 @@ func consumerRole(s *side) error {
 	defer c.claiming.Unlock()
 	c.over = true
 	s.reports(true)
-	say("tensors %d, lost with their owner %d", c.seen, c.lost)
+	say("tensors %d, lost with their owner %d", c.seen, c.lost.Load())
 	return o.Close()
+}
+
+// draw returns a number below n.
+func (s *side) draw(n int) int {
+	s.drawn.Lock()
+	defer s.drawn.Unlock()
+	return s.random.IntN(n)
 }
 
 type checker struct {
@@ -406,26 +415,26 @@ type checker struct {
 	forward  bool
 	held     []*share.Received
 	seen     int
-	lost     int
+	lost     atomic.Int32
 	claiming sync.Mutex
 	over     bool
 }
 
 func (c *checker) take(ctx context.Context, r *share.Received) {
 	c.seen++
-	if c.forward && c.random.IntN(3) == 0 {
+	if c.forward && c.draw(3) == 0 {
 		if ticket, err := r.Ticket(ctx); err == nil {
 			say("ticket %s", ticket)
 		} else if !errors.Is(err, share.ErrClosed) && !errors.Is(err, share.ErrNoCredit) {
 			say("failed: ticket: %v", err)
 		}
 	}
-	if c.random.IntN(2) == 0 {
+	if c.draw(2) == 0 {
 		c.check(r, "on receipt", false)
 	}
 	c.held = append(c.held, r)
-	for len(c.held) > 3 || len(c.held) > 0 && c.random.IntN(2) == 0 {
-		i := c.random.IntN(len(c.held))
+	for len(c.held) > 3 || len(c.held) > 0 && c.draw(2) == 0 {
+		i := c.draw(len(c.held))
 		c.check(c.held[i], "before its release", true)
 		c.held = append(c.held[:i], c.held[i+1:]...)
 	}
@@ -483,7 +492,7 @@ func (c *checker) check(r *share.Received, when string, last bool) {
 		say("failed: %v", err)
 		return
 	}
-	y, err := c.streams[c.random.IntN(2)].Copy(r.Tensor)
+	y, err := c.streams[c.draw(2)].Copy(r.Tensor)
 	if last {
 		_ = r.Tensor.Release()
 	}
@@ -494,7 +503,7 @@ func (c *checker) check(r *share.Received, when string, last bool) {
 	switch {
 	case err == nil:
 	case !complete && c.orphaned(): // the owner took its work along
-		c.lost++
+		c.lost.Add(1)
 	default:
 		say("violation: %s: tensor %s: %v", when, r.Label, err)
 	}
