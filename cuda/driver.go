@@ -10,7 +10,7 @@ import (
 
 // MinVersion is the oldest version of the driver that this package works with:
 // 11.4, the first that finds its functions by version.
-const MinVersion = 11040
+const MinVersion = driver.OldestVersion
 
 // Driver is the CUDA driver of the machine.
 type Driver struct {

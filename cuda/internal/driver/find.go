@@ -14,7 +14,7 @@ import (
 // driver, 470, is also the last one for GPUs before Maxwell; 465, of 11.3, was
 // replaced after two months.
 const (
-	oldestVersion = 11040
+	OldestVersion = 11040
 	oldest        = "CUDA 11.4 or newer (NVIDIA driver 470)"
 )
 

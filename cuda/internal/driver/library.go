@@ -45,7 +45,7 @@ func Open(path string) (Driver, error) {
 	}
 	if v, err := l.DriverGetVersion(); err != nil {
 		return nil, fmt.Errorf("driver: %s: %w", path, err)
-	} else if v < oldestVersion {
+	} else if v < OldestVersion {
 		return nil, tooOld(path, v)
 	}
 	return l, nil
