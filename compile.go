@@ -249,7 +249,10 @@ func (m *Model) compileChecked(ctx context.Context, t target, o sessionOptions) 
 
 // execOptions are those of executables for sessions of these options.
 func (m *Model) execOptions(o sessionOptions, declined []plan.Declined, copies []plan.Copy) exec.Options {
-	e := exec.Options{Threads: o.threads, MaxConcurrent: o.maxConcurrent, Declined: declined, Copies: copies, Store: m.file.Weights, Compressed: m.compressed, LeastMemory: o.leastMemory}
+	e := exec.Options{
+		Threads: o.threads, MaxConcurrent: o.maxConcurrent, Declined: declined, Copies: copies, Store: m.file.Weights,
+		Compressed: m.compressed, Direct: m.direct, LeastMemory: o.leastMemory,
+	}
 	if o.promise != nil {
 		e.Capacity, e.Apart = &o.promise.capacity, o.promise.boxed
 	}

@@ -107,7 +107,7 @@ func (o *loadOptions) reading() onnx.Options {
 }
 
 func newModel(file *onnx.Model, o loadOptions) (*Model, error) {
-	m := &Model{file: file, program: file.Program, compressed: o.weights == Compressed, floats: o.floats}
+	m := &Model{file: file, program: file.Program, compressed: o.weights == Compressed, floats: o.floats, direct: o.direct}
 	err := cpu.Err()
 	if err == nil {
 		err = exec.CheckKernels(m.program)

@@ -30,6 +30,7 @@ type Model struct {
 
 	compressed bool // large constants are packed compressed
 	floats     bool // quantised numbers are computed as floats
+	direct     bool // convolutions are not transformed
 
 	// compiling is locked while a program is compiled and its weights packed:
 	// until then it may read weights that packing would unload.

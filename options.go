@@ -26,6 +26,7 @@ type loadOptions struct {
 	pairs    []StatePair
 	pooled   bool // by a StatePool
 	floats   bool // quantised numbers are dequantised and computed as floats
+	direct   bool // convolutions are not transformed
 }
 
 // WithOperators makes the model use a registry with operators of the caller:
@@ -94,6 +95,15 @@ func WithOutputs(names ...string) Option {
 // kernel for that: weights and activations take a quarter of the bytes, and
 // results may differ by one quantum. [Model.Notes] lists both kinds of parts.
 func WithFloatQuantised() Option { return func(o *loadOptions) { o.floats = true } }
+
+// WithDirectConvolutions makes the model multiply every tap of a convolution.
+// Without it, 3x3 convolutions with enough channels and without stride or
+// dilation are computed by Winograd's algorithms, which multiply 2.25 or four
+// times less often. The weights of these then take 1.8 or four times their own
+// bytes (a plan's packed weights say which), and results have other rounding
+// errors, of up to about four times the size. An element that is infinite or
+// NaN makes NaN of all results of the tiles, of at most 4x4, that read it.
+func WithDirectConvolutions() Option { return func(o *loadOptions) { o.direct = true } }
 
 // nilOption is the error of an option that is no function.
 func nilOption(of string, i int) error {

@@ -14,7 +14,7 @@ import (
 
 func planCommand() *cobra.Command {
 	var shapes, values, bounds, ranges, donated []string
-	var asJSON, symbolic, least bool
+	var asJSON, symbolic, least, direct bool
 	var svg, html, weights string
 	var threads, concurrent int
 	cmd := &cobra.Command{
@@ -43,7 +43,7 @@ func planCommand() *cobra.Command {
 			if svg != "" && svg == html {
 				return usagef("--svg, --html: got %s for both, want two files", svg)
 			}
-			how, err := loadOptions(weights, values)
+			how, err := loadOptions(weights, direct, values)
 			if err != nil {
 				return err
 			}
@@ -74,7 +74,7 @@ func planCommand() *cobra.Command {
 	flags.StringVar(&svg, "svg", "", "draw the plan into `FILE`: time across, address up")
 	flags.StringVar(&html, "html", "", "write a page into `FILE` that shows where the memory goes: to zoom, search and click")
 	flags.IntVar(&threads, "threads", 0, "workers per run (default: one per processor)")
-	addWeights(cmd, &weights)
+	addWeights(cmd, &weights, &direct)
 	flags.StringArrayVar(&donated, "donate", nil, "plan for runs to which the input `NAME` is donated (again for more inputs)")
 	flags.BoolVar(&least, "least-memory", false, leastHelp)
 	flags.IntVar(&concurrent, "max-concurrent", 1, "runs at a time that the total counts, each with an arena of its own")
@@ -173,17 +173,21 @@ func addValues(cmd *cobra.Command, values *[]string) {
 
 // loadOptions says how a model is loaded: how its weights are held, and which
 // values are its outputs.
-func loadOptions(weights string, values []string) ([]tenure.Option, error) {
+func loadOptions(weights string, direct bool, values []string) ([]tenure.Option, error) {
 	opts, err := weightOptions(weights)
+	if direct {
+		opts = append(opts, tenure.WithDirectConvolutions())
+	}
 	if err == nil && values != nil {
 		opts = append(opts, tenure.WithOutputs(values...))
 	}
 	return opts, err
 }
 
-// addWeights adds the flag that says how weights are held.
-func addWeights(cmd *cobra.Command, weights *string) {
+// addWeights adds the flags that say how weights are held.
+func addWeights(cmd *cobra.Command, weights *string, direct *bool) {
 	cmd.Flags().StringVar(weights, "weights", "mapped", "`HOW` weights are held: mapped, read, or compressed (large matrices in about 27 of 32 bits)")
+	cmd.Flags().BoolVar(direct, "direct-convolutions", false, "multiply every tap of 3x3 convolutions: smaller weights and rounding errors, more time")
 }
 
 func weightOptions(how string) ([]tenure.Option, error) {

@@ -32,6 +32,7 @@ type runFlags struct {
 	top        int
 	threads    int
 	least      bool
+	direct     bool
 	weights    string
 	shared     bool
 	json       bool
@@ -111,7 +112,7 @@ before the run, so that the figures are not those of a first run.`,
 	flags.IntVar(&f.top, "top", 5, "how many of the largest elements are printed where an output is one row of floats or a few")
 	flags.IntVar(&f.threads, "threads", 0, "workers (default: one per processor)")
 	flags.BoolVar(&f.least, "least-memory", false, leastHelp)
-	addWeights(cmd, &f.weights)
+	addWeights(cmd, &f.weights, &f.direct)
 	flags.BoolVar(&f.shared, "shared-weights", false, "read one copy of the weights with all processes that run the model so (Linux)")
 	flags.IntVar(&f.runs, "runs", 1, "how often the model is run; the printed time is that of the last run")
 	flags.BoolVar(&f.profile, "profile", false, "print the time of the steps of all runs, by operator and by node")
@@ -150,7 +151,7 @@ func (f *runFlags) check(told func(flag string) bool) (err error) {
 }
 
 func (f *runFlags) run(ctx context.Context, w io.Writer, path string) (err error) {
-	opts, err := loadOptions(f.weights, f.values)
+	opts, err := loadOptions(f.weights, f.direct, f.values)
 	if err != nil {
 		return err
 	}

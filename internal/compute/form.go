@@ -9,7 +9,7 @@ import (
 // FormsVersion grows when Pack makes something else under the same name, on any
 // processor: what other programs have packed cannot be read by these kernels
 // then.
-const FormsVersion = 2
+const FormsVersion = 3
 
 // Form is how a task reads a constant operand: in bytes that are made from the
 // operand's once and read by every run, instead of the operand's own.
@@ -33,6 +33,7 @@ type Form struct {
 type Constants struct {
 	Is         func(arg int) bool
 	Compressed bool // the task may want them compressed, without loss
+	Direct     bool // convolutions do not transform them
 }
 
 // A packer makes the kernel of a call some of whose operands are constants. The

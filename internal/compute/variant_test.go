@@ -61,7 +61,7 @@ func typeOf(in []op.Arg) string {
 func runOn(t *testing.T, v *kernel.Variant, c *op.Call) []float64 {
 	t.Helper()
 	freshResults(c)
-	task, err := bindFor(v, c, Constants{Is: func(arg int) bool { return arg == 1 }})
+	task, err := bindFor(v, c, Constants{Is: func(arg int) bool { return arg == 1 }, Direct: true})
 	if err != nil {
 		t.Fatal(err)
 	}

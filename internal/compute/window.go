@@ -122,7 +122,8 @@ type floatConv struct {
 	between   []int     // sizes of the pooled operand
 	pre       []float32 // scale or shift of the prologue where the call lacks one of the two
 
-	weights *shape.Shape // of operand 1 where it is a constant that may be read in panels
+	weights       *shape.Shape // of operand 1 where it is a constant that may be read in panels,
+	untransformed bool         // but not transformed
 }
 
 func newConv(c *op.Call) *floatConv {
@@ -138,7 +139,7 @@ func packedConv(plain binder) packer {
 	return func(_ *kernel.Variant, c *op.Call, constants Constants) (Kernel, error) {
 		of, err := plain(c)
 		if k, ok := of.(*floatConv); ok && constants.Is(1) {
-			k.weights = c.In[1].Shape
+			k.weights, k.untransformed = c.In[1].Shape, constants.Direct
 		}
 		return of, err
 	}
@@ -153,7 +154,7 @@ func (k *floatConv) fill(c *op.Call) error {
 	}
 	to := conv.Conv{
 		Batch: c.In[0].Shape.Size(0), Group: int(c.Int("group")), InChannels: c.In[0].Shape.Size(1), OutChannels: c.In[1].Shape.Size(0),
-		Window: k.Window,
+		Window: k.Window, Direct: k.untransformed,
 	}
 	if err := fillWindow(&to.Window, axes); err != nil {
 		return err
@@ -277,12 +278,15 @@ func (k *floatConv) setForm(t *Task) {
 	if panels, k.PackedWeights = k.WeightPanels(t.variant); !k.PackedWeights || t.Forms != nil {
 		return
 	}
-	t.setForm(1, Form{
-		Name:   fmt.Sprintf("convolution panels of %s", panels),
-		Bytes:  4 * panels.Floats(),
-		Pack:   func(dst, src []byte) { panels.Pack(view[float32](dst), view[float32](src)) },
-		Unpack: func(dst, src []byte) { panels.Unpack(view[float32](dst), view[float32](src)) },
-	})
+	form := Form{
+		Name:  fmt.Sprintf("convolution panels of %s", panels),
+		Bytes: 4 * panels.Floats(),
+		Pack:  func(dst, src []byte) { panels.Pack(view[float32](dst), view[float32](src)) },
+	}
+	if panels.Restores() {
+		form.Unpack = func(dst, src []byte) { panels.Unpack(view[float32](dst), view[float32](src)) }
+	}
+	t.setForm(1, form)
 }
 
 func (k *floatConv) Tile(t *Task, tile int, scratch []byte) {

@@ -39,6 +39,9 @@ type Options struct {
 	// where they can.
 	Compressed bool
 
+	// Direct makes convolutions read constant weights that are not transformed.
+	Direct bool
+
 	// LeastMemory puts results in place that one thread has to compute there,
 	// where several would be faster.
 	LeastMemory bool

@@ -81,8 +81,7 @@ func (s *Sizer) bind(k int) (*compute.Task, error) {
 	}
 	c := &op.Call{Sig: sig, Node: from.Node, In: make([]op.Arg, len(from.Args)), Out: make([]op.Arg, len(from.Results))}
 	s.setTypes(c, from)
-	return compute.BindConstants(c, compute.Constants{Compressed: s.exe.structure.options.Compressed,
-		Is: func(i int) bool { return s.exe.packing.asked[step.first+i] }})
+	return compute.BindConstants(c, s.exe.structure.options.constants(func(i int) bool { return s.exe.packing.asked[step.first+i] }))
 }
 
 func (s *Sizer) setTypes(c *op.Call, from *ir.Call) {

@@ -64,9 +64,14 @@ func (e *Executable) newCall(ts *tasks, k int) *op.Call {
 	return c
 }
 
+// constants says which operands a task may read in a form of its own.
+func (o *Options) constants(is func(arg int) bool) compute.Constants {
+	return compute.Constants{Is: is, Compressed: o.Compressed, Direct: o.Direct}
+}
+
 // bind binds call k. Is says which operands may be read in a form of their own.
 func (e *Executable) bind(ts *tasks, k int, is func(i int) bool) error {
-	t, err := compute.BindConstants(e.newCall(ts, k), compute.Constants{Compressed: e.structure.options.Compressed, Is: is})
+	t, err := compute.BindConstants(e.newCall(ts, k), e.structure.options.constants(is))
 	ts.list[k] = t
 	if err != nil {
 		return fmt.Errorf("%s: %w", e.steps[k].call.Where(), err)

@@ -214,6 +214,8 @@ type ConvLoops struct {
 
 	Windows func(kind WindowKind, call WindowCall)
 	Pads    func(kind PadKind, call PadCall)
+
+	Winograd WinogradTable // by algorithm; a variant has all loops or none
 }
 
 // CompressedLoops are the loops of compressed floats.

@@ -136,16 +136,17 @@ func (s *Store) addPanel(p *parts, panel *Panel) error {
 }
 
 // addUnpacked adds the weights that the program reads as they are, and those
-// that are read only when a program is compiled, where they lie in memory of
-// this process. Constants of the program that the store does not have do not
+// that are read only when a program is compiled or packed, where they lie in
+// memory of this process. Constants of the program that the store does not have do not
 // belong there: they go with it.
 func (s *Store) addUnpacked(p *parts, uses []Use) error {
 	var names []string
 	packed := map[string]bool{}
 	for _, u := range uses {
-		if len(u.Panels) > 0 {
+		switch {
+		case s.Unloads(u):
 			packed[u.Weight.Name] = true
-		} else if s.Has(u.Weight) {
+		case len(u.Panels) == 0 && s.Has(u.Weight):
 			names = append(names, u.Weight.Name)
 		}
 	}

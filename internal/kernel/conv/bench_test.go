@@ -28,9 +28,14 @@ func BenchmarkConv(b *testing.B) {
 		name string
 		conv conv.Conv
 	}{
+		{"3x3/32x112x112x32", square(32, 112, 32, 3, 1)},
 		{"3x3/64x56x56x64", square(64, 56, 64, 3, 1)},
+		{"3x3/128x28x28x128", square(128, 28, 128, 3, 1)},
 		{"3x3/256x14x14x256", square(256, 14, 256, 3, 1)},
 		{"3x3/512x7x7x512", square(512, 7, 512, 3, 1)},
+		{"3x3/512x7x7x64", square(512, 7, 64, 3, 1)},
+		{"3x3/128x7x7x64", square(128, 7, 64, 3, 1)},
+		{"3x3/128x8x8x64", square(128, 8, 64, 3, 1)},
 		{"3x3s2/256x28x28x256", square(256, 28, 256, 3, 2)},
 		{"1x1/64x56x56x256", square(64, 56, 256, 1, 1)},
 		{"1x1/256x28x28x128", square(256, 28, 128, 1, 1)},
@@ -43,23 +48,23 @@ func BenchmarkConv(b *testing.B) {
 		{"3x3pool2/64x56x56x64", pooled},
 	} {
 		kerneltest.BenchVariants(b, func(b *testing.B, v *kernel.Variant) {
-			for _, packed := range []bool{false, true} {
-				benchConv(b, v, fmt.Sprintf("f32/%s/packed=%v/%s", v.Name, packed, c.name), c.conv, packed)
+			for _, form := range []string{"as they are", "packed", "transformed"} {
+				benchConv(b, v, fmt.Sprintf("f32/%s/%s/%s", v.Name, form, c.name), c.conv, form)
 			}
 		})
 	}
 }
 
-func benchConv(b *testing.B, v *kernel.Variant, name string, c conv.Conv, packed bool) {
+func benchConv(b *testing.B, v *kernel.Variant, name string, c conv.Conv, form string) {
 	b.Run(name, func(b *testing.B) {
 		c.Batch, c.Bias, c.Act = 1, gemm.BiasRow, gemm.Activation{Op: kernel.Relu}
 		c.Prepare(v)
 		perOutput := c.InChannels / c.Group * c.Kernel[0] * c.Kernel[1]
 		weights := make([]float32, c.OutChannels*perOutput)
-		if packed {
+		if c.Direct = form != "transformed"; form != "as they are" {
 			panels, ok := c.WeightPanels(v)
-			if !ok {
-				b.Skip("wants its weights as they are")
+			if !ok || !c.Direct && panels.Restores() {
+				b.Skip("reads its weights in another form")
 			}
 			weights = make([]float32, panels.Floats())
 			c.PackedWeights = true

@@ -31,6 +31,7 @@ type Conv struct {
 	PrologueRelu bool // ... then max(x, 0)
 
 	PackedWeights bool // the weights are what WeightPanels.Pack wrote
+	Direct        bool // they are not transformed for fewer multiplications
 
 	gemm.Epilogue
 	Pool *Pool // Planes, In and its derivatives are filled in by Prepare
@@ -52,6 +53,7 @@ type Conv struct {
 	packA              int // ... and weights that lie badly or are packed
 	nr                 int
 	direct             directConv
+	fewer              winogradConv
 	pooledDirect       bool // the convolution under the pool is a direct one
 	byRow              rowConv
 	rows               copiedRows // of a depthwise convolution, or one by rows
@@ -102,13 +104,16 @@ func (c *Conv) Prepare(v *kernel.Variant) {
 		c.packed()
 	}
 	c.prepareSteps()
-	copyable := c.outArea > 0 && (c.panels.taps > 0 || c.Window.copyable())
+	copyable := c.outArea > 0 && (c.panels.taps > 0 || c.panels.winograd > 0 || c.Window.copyable())
 	switch {
 	case c.Pool != nil:
 		c.kind = convPooled
 		c.pooledDirect = c.PackedWeights && copyable
 		c.preparePool()
 		return
+	case c.panels.winograd > 0 && copyable:
+		c.kind = convDirect
+		c.tileWinograd()
 	case channels == 1 && c.perGroup <= depthwiseChannels && c.Window.copyable():
 		c.kind = convDepthwise
 		c.prepareDepthwise()

@@ -164,9 +164,12 @@ func (c *Conv) directArea(batch, group, row int, a outputArea, scratch []float32
 	planes, sums := scratch[:d.planes], scratch[d.planes:]
 	capacity := c.sumRows(a.rows * a.cols)
 	end := min(row+c.rowTile, c.perGroup)
-	if c.panels.taps > 0 {
+	switch {
+	case c.panels.winograd > 0:
+		c.winogradSums(batch, group, row, end, a, planes, sums, args)
+	case c.panels.taps > 0:
 		c.tapSums(batch, group, row, end, a, sums, args)
-	} else {
+	default:
 		c.blockSums(batch, group, row, end, a, planes, sums, args)
 	}
 	n := a.rows * a.cols // positions that leave together
@@ -265,8 +268,7 @@ func (c *Conv) copyPlane(dst, in []float32, a outputArea, height, width int, cha
 }
 
 // directPanel runs the tiles of an area for one panel of channels. The sums of
-// its rows are pitch positions apart. Two short rows are one tile if they
-// follow each other.
+// its rows are pitch positions apart.
 func (c *Conv) directPanel(call *kernel.ConvTile, vectors int, a outputArea, pitch int, x, sums []float32) {
 	w, d := &c.view, &c.direct
 	rowStep := w.stride[1] * d.width
@@ -276,24 +278,31 @@ func (c *Conv) directPanel(call *kernel.ConvTile, vectors int, a outputArea, pit
 	last := (a.rows-1)*rowStep + (a.cols-1)*w.stride[2] + int(d.offsets[call.Depth-1])/4
 	_, _ = x[last], sums[((a.rows-1)*pitch+a.cols-1)*call.SumStep/4]
 	call.Step = 4 * w.stride[2]
-	if 2*a.cols <= c.v.Conv.Positions && pitch == a.cols {
-		for r := 0; r < a.rows; r += 2 {
-			n := a.cols
+	c.positionTiles(call, vectors, a.rows, a.cols, pitch, w.stride[2], rowStep, x, sums)
+}
+
+// positionTiles runs tiles for rows of positions, which are step elements apart
+// in a row of x and whose rows are rowStep apart. The sums of rows are pitch
+// positions apart. Two short rows are one tile if they follow each other.
+func (c *Conv) positionTiles(call *kernel.ConvTile, vectors, rows, cols, pitch, step, rowStep int, x, sums []float32) {
+	if 2*cols <= c.v.Conv.Positions && pitch == cols {
+		for r := 0; r < rows; r += 2 {
+			n := cols
 			call.Jump = (n + 1) / 2 * call.Step
-			if r+1 < a.rows {
-				n, call.Jump = 2*a.cols, 4*rowStep
+			if r+1 < rows {
+				n, call.Jump = 2*cols, 4*rowStep
 			}
-			call.X, call.Sums = &x[r*rowStep], &sums[r*a.cols*call.SumStep/4]
+			call.X, call.Sums = &x[r*rowStep], &sums[r*cols*call.SumStep/4]
 			c.v.Conv.Tiles(*call, vectors, n)
 		}
 		return
 	}
-	size := kernel.EvenTile(a.cols, c.v.Conv.Positions, 1)
-	for r := range a.rows {
-		for i := 0; i < a.cols; i += size {
-			n := min(size, a.cols-i)
+	size := kernel.EvenTile(cols, c.v.Conv.Positions, 1)
+	for r := range rows {
+		for i := 0; i < cols; i += size {
+			n := min(size, cols-i)
 			call.Jump = (n + 1) / 2 * call.Step
-			call.X, call.Sums = &x[r*rowStep+i*w.stride[2]], &sums[(r*pitch+i)*call.SumStep/4]
+			call.X, call.Sums = &x[r*rowStep+i*step], &sums[(r*pitch+i)*call.SumStep/4]
 			c.v.Conv.Tiles(*call, vectors, n)
 		}
 	}

@@ -38,6 +38,9 @@ func (c *Conv) preparePool() {
 	if c.pooledDirect {
 		unit = 2 * c.v.Conv.Lanes
 	}
+	if c.panels.winograd > 0 {
+		c.colTile = c.wholeTiles(c.colTile)
+	}
 	c.rowTile = kernel.EvenTile(c.perGroup, kernel.CeilDiv(c.rowTile, unit)*unit, unit)
 	c.rowTiles, c.colTiles = kernel.CeilDiv(c.perGroup, c.rowTile), kernel.CeilDiv(total, c.colTile)
 	c.packB = convCols * min(c.depth, c.block)
@@ -46,9 +49,13 @@ func (c *Conv) preparePool() {
 	}
 	if c.pooledDirect {
 		rowTile := c.rowTile
-		c.prepareDirect()
-		c.rowTile = rowTile
-		c.finishDirect()
+		if c.panels.winograd > 0 {
+			c.pooledWinograd()
+		} else {
+			c.prepareDirect()
+			c.rowTile = rowTile
+			c.finishDirect()
+		}
 		c.packB = c.direct.planes + c.directSums()
 	}
 	c.region = c.rowTile*c.regionRows(c.colTile)*c.rowArea() + p.copied.floats
@@ -127,21 +134,24 @@ func (c *Conv) panelRegion(region []float32, batch, first, channels, from, size 
 	}
 }
 
-// directRegion does the same in areas of whole rows, or of parts of one, from
-// channel row of a group on.
+// directRegion does the same in areas, from channel row of a group on.
 func (c *Conv) directRegion(region []float32, batch, group, row, from, size int, scratch []float32, args *Args) {
 	w, d := &c.view, &c.direct
+	width := w.out[2]
 	for at := 0; at < size; {
 		pos := from + at
-		a := outputArea{z: pos / w.out[2] / w.out[1], y: pos / w.out[2] % w.out[1], x: pos % w.out[2], rows: 1}
-		a.cols = min(d.cols, w.out[2]-a.x, size-at)
-		if a.cols == w.out[2] {
-			a.rows = min(d.rows, w.out[1]-a.y, (size-at)/a.cols)
+		a := outputArea{z: pos / width / w.out[1], y: pos / width % w.out[1], x: pos % width, rows: 1}
+		end := min(width, a.x+size-at)
+		if end-a.x == width {
+			a.rows = min(d.rows, w.out[1]-a.y, (size-at)/width)
 		}
-		c.directArea(batch, group, row, a, scratch, args, planesOut{
-			data: region, at: at, step: size, row: w.out[2],
-			residual: batch*c.ResidualSteps.Batch + (group*c.perGroup+row)*c.ResidualSteps.Channel + pos, resStep: c.ResidualSteps.Channel, resRow: w.out[2],
-		})
-		at += a.rows * a.cols
+		for x := a.x; x < end; x += d.cols {
+			a.x, a.cols = x, min(d.cols, end-x)
+			c.directArea(batch, group, row, a, scratch, args, planesOut{
+				data: region, at: pos - from + x - pos%width, step: size, row: width,
+				residual: batch*c.ResidualSteps.Batch + (group*c.perGroup+row)*c.ResidualSteps.Channel + pos + x - pos%width, resStep: c.ResidualSteps.Channel, resRow: width,
+			})
+		}
+		at += (a.rows-1)*width + end - pos%width
 	}
 }

@@ -26,6 +26,7 @@ type WeightPanels struct {
 	width                   int // channels of a panel that is not the last
 	stored                  int // channels of a group with those that fill up a vector
 	taps                    int // if the products are ordered by tap, else 0
+	winograd                int // if they are transformed: the algorithm, counted from 1
 }
 
 // Panels are wider where they are read by rows at most widths of the picture:
@@ -53,6 +54,9 @@ func (c *Conv) WeightPanels(v *kernel.Variant) (p WeightPanels, ok bool) {
 	}
 	if p.depth == 0 || p.channels == 0 || taps > copiedTaps || inputs == 1 && p.channels <= depthwiseChannels {
 		return p, false
+	}
+	if p.winograd = c.winogradForm(v); p.winograd > 0 {
+		return p, true
 	}
 	rows := c.mayRows(v)
 	if rows && p.rowsPay(1) {
@@ -91,10 +95,18 @@ func (p WeightPanels) String() string {
 	if p.taps > 0 {
 		order = fmt.Sprintf(", %d taps one after the other", p.taps)
 	}
+	if p.winograd > 0 {
+		order = fmt.Sprintf(", transformed for tiles of %d outputs", kernel.Winograds[p.winograd-1].Outputs)
+	}
 	return fmt.Sprintf("%d groups of %dx%d in panels of %d, vectors of %d%s", p.groups, p.channels, p.depth, p.width, p.lanes, order)
 }
 
-func (p *WeightPanels) groupFloats() int { return p.stored * p.depth }
+func (p *WeightPanels) groupFloats() int {
+	if p.winograd > 0 {
+		return p.stored * p.depth / 9 * p.winogradElements()
+	}
+	return p.stored * p.depth
+}
 
 // at returns the place of the weight of a channel of a group for product k, and
 // the distance to that for the next product.
@@ -107,6 +119,10 @@ func (p *WeightPanels) at(group, channel, k int) (place, step int) {
 // Pack writes weights [M, C/Group, kernel...] to dst, which has Floats
 // elements.
 func (p WeightPanels) Pack(dst, weights []float32) {
+	if p.winograd > 0 {
+		p.packWinograd(dst, weights)
+		return
+	}
 	for g := range p.groups {
 		for first := 0; first < p.channels; first += p.width {
 			at, step := p.at(g, first, 0)
@@ -137,6 +153,10 @@ func (p *WeightPanels) packPanel(dst, weights []float32, n, step int) {
 		}
 	}
 }
+
+// Restores reports whether Unpack can undo Pack: transformed weights are
+// rounded.
+func (p WeightPanels) Restores() bool { return p.winograd == 0 }
 
 // Unpack undoes Pack.
 func (p WeightPanels) Unpack(dst, packed []float32) {

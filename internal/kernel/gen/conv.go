@@ -10,6 +10,7 @@ func (a *assembler) convKernels() {
 	a.convTiles()
 	a.convRowTiles()
 	a.windowKernels()
+	a.winograds()
 }
 
 // patches packs one tap of neighbouring patches: for some rows of some planes,

@@ -66,6 +66,9 @@ func (a *assembler) tilesByName(name, typ string, most int) {
 	a.stubs.WriteString("\t}\n}\n")
 }
 
+// prefetchedWeights is how far ahead weights are asked for, in bytes.
+const prefetchedWeights = 2048
+
 // convTile sums for n positions and one or two vectors of channels. The second
 // half of the positions has a base of its own, so that a tile may be two short
 // rows.
@@ -105,6 +108,9 @@ func (a *assembler) convTile(n, vectors int) {
 		for v := range vectors {
 			a.op("VFMADD231PS %s, %s, %s", a.v(weights+v), x, a.v(i*vectors+v))
 		}
+	}
+	for v := range vectors * a.bytes() / 64 {
+		a.op("PREFETCHT0 %d(DI)", prefetchedWeights+64*v)
 	}
 	a.op("ADDQ $4, R8")
 	a.op("ADDQ R13, DI")

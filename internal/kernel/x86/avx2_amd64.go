@@ -931,6 +931,10 @@ var avx2 = kernel.Variant{
 		RowTiles:   convRowTiles256,
 		Tiles:      convTiles256,
 		Windows:    windows256,
+		Winograd: kernel.WinogradTable{
+			0: {Split: winogradSplit2By256, Input: winogradInput2By256, Output: winogradOutput2By256},
+			1: {Split: winogradSplit4By256, Input: winogradInput4By256, Output: winogradOutput4By256},
+		},
 	},
 	Compressed: kernel.CompressedLoops{
 		Expand: expandBy256,

@@ -969,6 +969,10 @@ var avx512 = kernel.Variant{
 		RowTiles:   convRowTiles512,
 		Tiles:      convTiles512,
 		Windows:    windows512,
+		Winograd: kernel.WinogradTable{
+			0: {Split: winogradSplit2By512, Input: winogradInput2By512, Output: winogradOutput2By512},
+			1: {Split: winogradSplit4By512, Input: winogradInput4By512, Output: winogradOutput4By512},
+		},
 	},
 	Compressed: kernel.CompressedLoops{
 		Expand: expandBy512,

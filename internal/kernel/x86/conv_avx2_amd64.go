@@ -231,3 +231,45 @@ func pads256(kind kernel.PadKind, call kernel.PadCall) {
 		padPairs256(&call)
 	}
 }
+
+// winogradSplit2x256 takes rows apart into 2 parts.
+//
+//go:noescape
+func winogradSplit2x256(call *kernel.WinogradSplit)
+
+// winogradInput2x256 transforms tiles of 4 by 4 elements.
+//
+//go:noescape
+func winogradInput2x256(call *kernel.WinogradTransform)
+
+// winogradOutput2x256 transforms sums into tiles of 2 by 2 results.
+//
+//go:noescape
+func winogradOutput2x256(call *kernel.WinogradTransform)
+
+func winogradSplit2By256(call kernel.WinogradSplit) { winogradSplit2x256(&call) }
+
+func winogradInput2By256(call kernel.WinogradTransform) { winogradInput2x256(&call) }
+
+func winogradOutput2By256(call kernel.WinogradTransform) { winogradOutput2x256(&call) }
+
+// winogradSplit4x256 takes rows apart into 4 parts.
+//
+//go:noescape
+func winogradSplit4x256(call *kernel.WinogradSplit)
+
+// winogradInput4x256 transforms tiles of 6 by 6 elements.
+//
+//go:noescape
+func winogradInput4x256(call *kernel.WinogradTransform)
+
+// winogradOutput4x256 transforms sums into tiles of 4 by 4 results.
+//
+//go:noescape
+func winogradOutput4x256(call *kernel.WinogradTransform)
+
+func winogradSplit4By256(call kernel.WinogradSplit) { winogradSplit4x256(&call) }
+
+func winogradInput4By256(call kernel.WinogradTransform) { winogradInput4x256(&call) }
+
+func winogradOutput4By256(call kernel.WinogradTransform) { winogradOutput4x256(&call) }

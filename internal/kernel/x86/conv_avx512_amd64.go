@@ -469,3 +469,45 @@ func pads512(kind kernel.PadKind, call kernel.PadCall) {
 		padPairs512(&call)
 	}
 }
+
+// winogradSplit2x512 takes rows apart into 2 parts.
+//
+//go:noescape
+func winogradSplit2x512(call *kernel.WinogradSplit)
+
+// winogradInput2x512 transforms tiles of 4 by 4 elements.
+//
+//go:noescape
+func winogradInput2x512(call *kernel.WinogradTransform)
+
+// winogradOutput2x512 transforms sums into tiles of 2 by 2 results.
+//
+//go:noescape
+func winogradOutput2x512(call *kernel.WinogradTransform)
+
+func winogradSplit2By512(call kernel.WinogradSplit) { winogradSplit2x512(&call) }
+
+func winogradInput2By512(call kernel.WinogradTransform) { winogradInput2x512(&call) }
+
+func winogradOutput2By512(call kernel.WinogradTransform) { winogradOutput2x512(&call) }
+
+// winogradSplit4x512 takes rows apart into 4 parts.
+//
+//go:noescape
+func winogradSplit4x512(call *kernel.WinogradSplit)
+
+// winogradInput4x512 transforms tiles of 6 by 6 elements.
+//
+//go:noescape
+func winogradInput4x512(call *kernel.WinogradTransform)
+
+// winogradOutput4x512 transforms sums into tiles of 4 by 4 results.
+//
+//go:noescape
+func winogradOutput4x512(call *kernel.WinogradTransform)
+
+func winogradSplit4By512(call kernel.WinogradSplit) { winogradSplit4x512(&call) }
+
+func winogradInput4By512(call kernel.WinogradTransform) { winogradInput4x512(&call) }
+
+func winogradOutput4By512(call kernel.WinogradTransform) { winogradOutput4x512(&call) }
