@@ -91,7 +91,7 @@ func (k *resize[T]) Refill(t *Task) error {
 		}
 		k.taps = append(k.taps, k.mode.Taps(sample.ResizeSpan{In: a.In, Out: a.Out, Scale: a.Scale, Lo: a.Lo, Hi: a.Hi}))
 	}
-	k.spec.Prepare(c.In[0].Shape.Sizes(), c.Out[0].Shape.Sizes(), k.taps, gapStrides(&c.In[0]), gapStrides(&c.Out[0]))
+	k.spec.Prepare(t.variant, c.In[0].Shape.Sizes(), c.Out[0].Shape.Sizes(), k.taps, gapStrides(&c.In[0]), gapStrides(&c.Out[0]))
 	if elements(&c.Out[0]) > 0 {
 		t.Tiles, t.Scratch = k.spec.Tiles(), k.spec.ScratchBytes()
 	}

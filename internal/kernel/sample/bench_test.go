@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/tenure-go/tenure/internal/kernel/kerneltest"
+	"github.com/tenure-go/tenure/internal/kernel/machine"
 	"github.com/tenure-go/tenure/internal/kernel/sample"
 )
 
@@ -26,7 +27,7 @@ func BenchmarkResize(b *testing.B) {
 				taps = append(taps, m.mode.Taps(sample.ResizeSpan{In: in[i], Out: out[i], Scale: float64(out[i]) / float64(in[i]), Hi: 1}))
 			}
 			var r sample.Resize
-			r.Prepare(in, out, taps, nil, nil)
+			r.Prepare(machine.Best(), in, out, taps, nil, nil)
 			src, dst, scratch := kerneltest.Ramp(8*56*56), make([]float32, 8*112*112), make([]uint64, r.ScratchBytes()/8+1)
 			bytes := kerneltest.AsBytes(scratch)
 			b.SetBytes(int64(4 * len(dst)))

@@ -2,8 +2,11 @@ package sample
 
 import (
 	"math"
+	"slices"
+	"unsafe"
 
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/gemm"
 )
 
 // ResizeTaps says which elements along one axis make each result: result i is
@@ -168,13 +171,15 @@ type Resize struct {
 	to               []int // strides of the results; nil if rows follow each other
 	taps             []ResizeTaps
 	rows             int
+	v                *kernel.Variant // of Prepare
+	spreads          bool            // rows of elements are resized first, each once, and then blended
 }
 
 // Prepare sets up the resize for axes of the given sizes. The elements lie with
 // strides, and so do the results; nil strides are those of row-major order. The
 // elements of a row follow each other.
-func (r *Resize) Prepare(in, out []int, taps []ResizeTaps, strides, to []int) {
-	r.in, r.out, r.taps, r.to = in, out, taps, to
+func (r *Resize) Prepare(v *kernel.Variant, in, out []int, taps []ResizeTaps, strides, to []int) {
+	r.v, r.in, r.out, r.taps, r.to = v, in, out, taps, to
 	if r.strides = append(r.strides[:0], strides...); strides == nil {
 		r.strides = kernel.RowMajorIn(r.strides, in)
 	}
@@ -184,7 +189,29 @@ func (r *Resize) Prepare(in, out []int, taps []ResizeTaps, strides, to []int) {
 			r.rows *= out[i]
 		}
 	}
+	r.spreads = r.maySpread()
 }
+
+// maySpread reports whether it pays to resize whole rows of elements by the
+// taps of the last axis first: there are several results for each of these
+// rows, and few rows for each result.
+func (r *Resize) maySpread() bool {
+	last := len(r.in) - 1
+	if points := r.points(); last < 0 || points == 1 || points > spreadRows {
+		return false
+	}
+	if slices.ContainsFunc(r.taps[last].Index, func(i int) bool { return i < 0 }) {
+		return false // a weighted sum of the extrapolation value is another number
+	}
+	rows := 1
+	for _, n := range r.in[:last] {
+		rows *= n
+	}
+	return 2*r.rows >= 3*rows
+}
+
+// spreadRows is how many resized rows are kept at most.
+const spreadRows = 16
 
 // rowLen returns the results of one row.
 func (r *Resize) rowLen() int {
@@ -206,10 +233,13 @@ func (r *Resize) Tiles() int { return (r.rows + r.perTile() - 1) / r.perTile() }
 // ScratchBytes returns the scratch of one worker: where the taps of a row's
 // outer axes are multiplied out, and a row of elements that they have blended.
 func (r *Resize) ScratchBytes() int {
-	if !r.blends() {
-		return 16 * r.points()
+	switch {
+	case r.spreads:
+		return 16*(r.points()+1) + 8*r.points()*r.rowLen()
+	case r.blends():
+		return 16*r.points() + 8*r.in[len(r.in)-1]
 	}
-	return 16*r.points() + 8*r.in[len(r.in)-1]
+	return 16 * r.points()
 }
 
 // blends reports whether it pays to blend whole rows of elements by the taps of
@@ -231,11 +261,16 @@ func (r *Resize) points() int {
 func ResizeTile[T kernel.Float](r *Resize, tile int, scratch []byte, dst, src []T) {
 	points := r.points()
 	at, by := kernel.View[int](scratch[:8*points]), kernel.View[float64](scratch[8*points:16*points])
+	n := r.rowLen()
 	var line []T
-	if r.blends() {
+	var kept spread[T]
+	switch {
+	case r.spreads:
+		kept.one, kept.whole = kernel.View[int](scratch[16*points:][:8]), kernel.View[float64](scratch[16*points+8:][:8])
+		kept.rows = kernel.View[T](scratch[16*(points+1):])[:points*n]
+	case r.blends():
 		line = kernel.View[T](scratch[16*points:])[:r.in[len(r.in)-1]]
 	}
-	n := r.rowLen()
 	lo := tile * r.perTile()
 	for row := lo; row < min(lo+r.perTile(), r.rows); row++ {
 		d := dst[r.place(row):][:n]
@@ -249,6 +284,8 @@ func ResizeTile[T kernel.Float](r *Resize, tile int, scratch []byte, dst, src []
 			d[0] = src[0]
 		case points == 1 && r.taps[len(r.taps)-1].Width == 1:
 			nearestRow(r, d, src[at[0]:])
+		case r.spreads:
+			kept.blend(r, d, src, at[:count], by[:count])
 		case line != nil:
 			blendRow(line, src, at[:count], by[:count])
 			if r.taps[len(r.taps)-1].Width == 2 {
@@ -298,6 +335,58 @@ func linearRow[T kernel.Float](r *Resize, dst, src []T) {
 		}
 		dst[i] = T(by[0]*float64(src[at[0]]) + by[1]*float64(src[at[1]]))
 	}
+}
+
+// spread keeps rows of elements that were resized along the last axis: of each
+// the place of the elements, and the row.
+type spread[T kernel.Float] struct {
+	at    [spreadRows]int
+	count int
+	rows  []T
+	one   []int // a place and its weight, in scratch: arguments of loops would be on the heap
+	whole []float64
+}
+
+// blend sets dst to the weighted sum of the rows at some places, and resizes
+// those that are not kept.
+func (s *spread[T]) blend(r *Resize, dst, src []T, at []int, by []float64) {
+	clear(dst)
+	for p, start := range at {
+		row := s.row(r, len(dst), src, start, at)
+		if unsafe.Sizeof(row[0]) == 4 {
+			weight := kernel.View[float32](kernel.BytesOf(s.whole))[:1]
+			weight[0] = float32(by[p])
+			gemm.GemvAxpy(r.v, kernel.View[float32](kernel.BytesOf(dst)), weight, kernel.View[float32](kernel.BytesOf(row)), len(row))
+			continue
+		}
+		for i, x := range row {
+			dst[i] += T(by[p]) * x
+		}
+	}
+}
+
+// row returns the resized row at a place, in the place of one that is not among
+// those that are read now.
+func (s *spread[T]) row(r *Resize, n int, src []T, start int, now []int) []T {
+	i := slices.Index(s.at[:s.count], start)
+	if i >= 0 {
+		return s.rows[i*n:][:n]
+	}
+	if s.count < len(s.rows)/n {
+		i = s.count
+		s.count++
+	} else {
+		i = slices.IndexFunc(s.at[:s.count], func(kept int) bool { return !slices.Contains(now, kept) })
+	}
+	s.at[i] = start
+	row := s.rows[i*n:][:n]
+	if r.taps[len(r.taps)-1].Width == 2 {
+		linearRow(r, row, src[start:])
+	} else {
+		s.one[0], s.whole[0] = start, 1
+		resizeRow(r, row, src, s.one, s.whole)
+	}
+	return row
 }
 
 // blendRow adds up weighted rows of elements.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/internal/kernel/kerneltest"
 	"github.com/tenure-go/tenure/internal/kernel/ref"
 	"github.com/tenure-go/tenure/internal/kernel/sample"
@@ -15,26 +16,28 @@ var (
 	resizeRoundings  = []string{"round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "inward"}
 )
 
-func TestResize(t *testing.T) {
+func TestResize(t *testing.T) { kerneltest.EachVariant(t, testResize) }
+
+func testResize(t *testing.T, v *kernel.Variant) {
 	for _, transform := range resizeTransforms {
 		t.Run(transform, func(t *testing.T) {
 			for _, dims := range []struct{ in, out []int }{
 				{[]int{5}, []int{9}}, {[]int{9}, []int{4}}, {[]int{1}, []int{3}}, {[]int{4, 5}, []int{8, 10}}, {[]int{2, 6, 7}, []int{2, 3, 20}},
-				{[]int{1, 2, 3, 4}, []int{1, 2, 7, 3}}, {[]int{3, 3, 3}, []int{5, 6, 7}}, {[]int{2, 5, 3}, []int{2, 9, 3}}, {[]int{4}, []int{1}}, {[]int{6, 40}, []int{6, 80}},
+				{[]int{1, 2, 3, 4}, []int{1, 2, 7, 3}}, {[]int{3, 3, 3}, []int{5, 6, 7}}, {[]int{2, 5, 3}, []int{2, 9, 3}}, {[]int{4}, []int{1}}, {[]int{2, 3, 3, 5}, []int{2, 7, 40, 33}}, {[]int{6, 40}, []int{6, 80}},
 			} {
 				for _, rounding := range resizeRoundings {
-					resizeCase(t, ref.Resize{In: dims.in, Out: dims.out, Mode: "nearest", Transform: transform, Nearest: rounding})
+					resizeCase(t, v, ref.Resize{In: dims.in, Out: dims.out, Mode: "nearest", Transform: transform, Nearest: rounding})
 				}
 				for mode := range 4 {
-					resizeCase(t, ref.Resize{In: dims.in, Out: dims.out, Mode: "linear", Transform: transform, Antialias: mode&1 != 0, Exclude: mode&2 != 0})
-					resizeCase(t, ref.Resize{In: dims.in, Out: dims.out, Mode: "cubic", Transform: transform, CubicA: -0.75, Antialias: mode&1 != 0, Exclude: mode&2 != 0})
+					resizeCase(t, v, ref.Resize{In: dims.in, Out: dims.out, Mode: "linear", Transform: transform, Antialias: mode&1 != 0, Exclude: mode&2 != 0})
+					resizeCase(t, v, ref.Resize{In: dims.in, Out: dims.out, Mode: "cubic", Transform: transform, CubicA: -0.75, Antialias: mode&1 != 0, Exclude: mode&2 != 0})
 				}
 			}
 		})
 	}
 }
 
-func resizeCase(t *testing.T, want ref.Resize) {
+func resizeCase(t *testing.T, v *kernel.Variant, want ref.Resize) {
 	t.Helper()
 	mode := sample.ResizeMode{
 		Linear: want.Mode == "linear", Cubic: want.Mode == "cubic", Nearest: want.Nearest, Transform: want.Transform, CubicA: want.CubicA,
@@ -58,7 +61,7 @@ func resizeCase(t *testing.T, want ref.Resize) {
 	x := kerneltest.Uniform(kerneltest.NewRand(60), ref.Size(want.In))
 	wanted := want.Run(kerneltest.F64s(x))
 	spec := sample.Resize{Extrapolation: want.Extrapolation}
-	spec.Prepare(want.In, want.Out, taps, nil, nil)
+	spec.Prepare(v, want.In, want.Out, taps, nil, nil)
 	s := kerneltest.NewSpace(t)
 	src, dst, wide := kerneltest.In(s, "src", x), kerneltest.Out[float32](s, "dst", len(wanted)), make([]float64, len(wanted))
 	scratch := kerneltest.Out[uint64](s, "scratch", (spec.ScratchBytes()+7)/8)
