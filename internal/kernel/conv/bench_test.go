@@ -19,6 +19,11 @@ func BenchmarkConv(b *testing.B) {
 	pooled, depthwise := square(64, 56, 64, 3, 1), square(64, 56, 64, 3, 1)
 	pooled.Pool = &conv.Pool{Window: conv.Window{Kernel: pad(2), Stride: pad(2)}}
 	depthwise.Group = 64
+	each := func(channels, size, k int) conv.Conv {
+		c := square(channels, size, channels, k, 1)
+		c.Group = channels
+		return c
+	}
 	dilated := func(in, size, out, by int) conv.Conv {
 		c := square(in, size, out, 3, 1)
 		c.Window.Dilation, c.Window.PadBegin, c.Window.PadEnd = pad(by), pad(by), pad(by)
@@ -45,6 +50,10 @@ func BenchmarkConv(b *testing.B) {
 		{"3x3d8/128x40x40x128", dilated(128, 40, 128, 8)},
 		{"3x3d24/512x40x40x128", dilated(512, 40, 128, 24)},
 		{"dw3x3/64x56x56", depthwise},
+		{"dw3x3/960x7x7", each(960, 7, 3)},
+		{"dw5x5/1152x7x7", each(1152, 7, 5)},
+		{"dw5x5/480x14x14", each(480, 14, 5)},
+		{"dw5x5/960x20x20", each(960, 20, 5)},
 		{"3x3pool2/64x56x56x64", pooled},
 	} {
 		kerneltest.BenchVariants(b, func(b *testing.B, v *kernel.Variant) {
