@@ -137,8 +137,8 @@ func (s *Store) addPanel(p *parts, panel *Panel) error {
 
 // addUnpacked adds the weights that the program reads as they are, and those
 // that are read only when a program is compiled or packed, where they lie in
-// memory of this process. Constants of the program that the store does not have do not
-// belong there: they go with it.
+// memory of this process. Constants of the program that the store does not have
+// do not belong there: they go with it.
 func (s *Store) addUnpacked(p *parts, uses []Use) error {
 	var names []string
 	packed := map[string]bool{}

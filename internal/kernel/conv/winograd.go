@@ -119,8 +119,8 @@ func (c *Conv) pooledWinograd() {
 	c.finishWinograd()
 }
 
-// wholeTiles returns a number of steps of the pool, at most n, that read rows of
-// which few are in tiles with rows that are not read.
+// wholeTiles returns a number of steps of the pool, at most n, that read rows
+// of which few are in tiles with rows that are not read.
 func (c *Conv) wholeTiles(n int) int {
 	algorithm, _, _ := c.winograd()
 	best, least := n, math.Inf(1)
@@ -145,8 +145,8 @@ func (c *Conv) finishWinograd() {
 	g.row = (g.tilesY + 1) * (g.tilesX + 1)
 	g.channels = min(d.block, max(1, winogradPlanes/(d.height*d.width)))
 	vectors := kernel.CeilDiv(g.tilesX+1, lanes)
-	// Elements of a tile are an odd number of vectors apart, so that they are in
-	// different sets of the first-level cache.
+	// Elements of a tile are an odd number of vectors apart, so that they are
+	// in different sets of the first-level cache.
 	g.part = (kernel.CeilDiv(g.channels*g.row+g.tilesX+1, lanes) + vectors + 1 | 1) * lanes
 	g.block = (kernel.CeilDiv(d.block*g.row, lanes) + 1 | 1) * lanes
 	g.sums = (g.tilesX*g.tilesY | 1) * lanes
@@ -246,8 +246,8 @@ func (c *Conv) copyPlanes(t *winogradArea, in []float32, channel, n int, a outpu
 	cols := min(width, w.in[2]-x) - left
 	first, end := max(0, -y), min(height, w.in[1]-y)
 	// A row of all channels at once, if there are more channels than rows. The
-	// vectors of the last row must end before the next channel, whose first rows
-	// were written before.
+	// vectors of the last row must end before the next channel, whose first
+	// rows were written before.
 	if c.ScaleShift || n <= end-first || (d.height-end)*d.width+d.width-left-cols < c.v.Conv.Lanes {
 		for i := range n {
 			c.copyPlane(t.planes[i*size:], in[i*w.InSteps.Channel:], a, height, width, c.rowChange(channel+i, args))

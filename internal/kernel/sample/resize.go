@@ -6,7 +6,6 @@ import (
 	"unsafe"
 
 	"github.com/tenure-go/tenure/internal/kernel"
-	"github.com/tenure-go/tenure/internal/kernel/gemm"
 )
 
 // ResizeTaps says which elements along one axis make each result: result i is
@@ -353,10 +352,11 @@ func (s *spread[T]) blend(r *Resize, dst, src []T, at []int, by []float64) {
 	clear(dst)
 	for p, start := range at {
 		row := s.row(r, len(dst), src, start, at)
-		if unsafe.Sizeof(row[0]) == 4 {
-			weight := kernel.View[float32](kernel.BytesOf(s.whole))[:1]
+		if unsafe.Sizeof(row[0]) == 4 && r.v.Gemm.Axpy1 != nil {
+			weight := kernel.View[float32](kernel.BytesOf(s.whole))
 			weight[0] = float32(by[p])
-			gemm.GemvAxpy(r.v, kernel.View[float32](kernel.BytesOf(dst)), weight, kernel.View[float32](kernel.BytesOf(row)), len(row))
+			to, from := kernel.View[float32](kernel.BytesOf(dst)), kernel.View[float32](kernel.BytesOf(row))
+			r.v.Gemm.Axpy1(len(to), &to[0], &weight[0], &from[:len(to)][0], 0)
 			continue
 		}
 		for i, x := range row {

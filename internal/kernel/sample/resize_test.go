@@ -16,9 +16,21 @@ var (
 	resizeRoundings  = []string{"round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "inward"}
 )
 
-func TestResize(t *testing.T) { kerneltest.EachVariant(t, testResize) }
+// Rows that are resized once are blended by the loops of each variant.
+func TestResizeSpreads(t *testing.T) {
+	kerneltest.EachVariant(t, func(t *testing.T, v *kernel.Variant) {
+		for _, dims := range []struct{ in, out []int }{
+			{[]int{4, 5}, []int{8, 10}}, {[]int{2, 3, 3, 5}, []int{2, 7, 40, 33}}, {[]int{3, 3, 3}, []int{5, 6, 7}}, {[]int{2, 9, 40}, []int{2, 30, 21}},
+		} {
+			for _, mode := range []string{"linear", "cubic"} {
+				resizeCase(t, v, ref.Resize{In: dims.in, Out: dims.out, Mode: mode, Transform: "half_pixel", CubicA: -0.5})
+			}
+		}
+	})
+}
 
-func testResize(t *testing.T, v *kernel.Variant) {
+func TestResize(t *testing.T) {
+	v := kernel.Portable
 	for _, transform := range resizeTransforms {
 		t.Run(transform, func(t *testing.T) {
 			for _, dims := range []struct{ in, out []int }{
