@@ -21,12 +21,11 @@ import (
 // exchange is a device that two libraries use: this package with two streams,
 // and a foreign one.
 type exchange struct {
-	t     testing.TB
-	m     *fake.Machine
-	d     *cuda.Device
-	a, b  *cuda.Stream
-	f     *foreign
-	other *foreign // if a test needs one more
+	t    testing.TB
+	m    *fake.Machine
+	d    *cuda.Device
+	a, b *cuda.Stream
+	f    *foreign
 }
 
 const exchanged = 64 // numbers of a tensor
@@ -37,7 +36,8 @@ func withForeign(t testing.TB, cfg fake.Config, skip int64, f func(*exchange) st
 	t.Helper()
 	cfg.NoRaces, cfg.Granularity = true, 4096
 	m := fake.New(cfg)
-	drv := &skipping{Driver: m, skip: skip}
+	w := &counted{kind: anyStream, skip: skip}
+	drv := &skipping{Driver: m, counted: w}
 	c := must(cuda.New(drv))(t)
 	x := &exchange{t: t, m: m, d: must(c.Device(0))(t)}
 	x.a, x.b = must(x.d.NewStream())(t), must(x.d.NewStream())(t)
@@ -47,9 +47,6 @@ func withForeign(t testing.TB, cfg fake.Config, skip int64, f func(*exchange) st
 	must(0, x.b.Close())(t)
 	must(0, x.d.Close())(t)
 	x.f.end()
-	if x.other != nil {
-		x.other.end()
-	}
 	for _, r := range m.Reports() {
 		if fault == "" {
 			fault = r.String()
@@ -58,7 +55,7 @@ func withForeign(t testing.TB, cfg fake.Config, skip int64, f func(*exchange) st
 	if live := m.Live(); len(live) > 0 {
 		t.Errorf("left behind: %s", strings.Join(live, "; "))
 	}
-	return fault, drv.waits.Load()
+	return fault, w.made[anyStream].Load()
 }
 
 // filled returns n times v on the device, written on s.

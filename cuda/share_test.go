@@ -41,7 +41,7 @@ func newPair(t *testing.T, d *memory.Device, opts ...share.OwnerOption) *pair {
 	return p
 }
 
-func (p *pair) attach(t *testing.T) {
+func (p *pair) attach(t testing.TB) {
 	t.Helper()
 	ours, theirs, err := share.Pair()
 	if err != nil {
@@ -58,7 +58,7 @@ func (p *pair) attach(t *testing.T) {
 }
 
 // close ends both and waits until the peers have let go of everything.
-func (p *pair) close(t *testing.T) {
+func (p *pair) close(t testing.TB) {
 	t.Helper()
 	must(0, p.consumer.Close())(t)
 	must(0, p.owner.Close())(t)
