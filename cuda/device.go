@@ -33,7 +33,7 @@ type Device struct {
 	handles    sync.Map     // of driver.Stream: the *Stream that is open on it
 	borrowed   atomic.Int32 // imports that have not been given back, and tensors in page-locked memory
 	events     sharedEvents
-	guests     atomic.Int32 // arenas and events of other processes that are open
+	guests     atomic.Int32 // arenas and events of other processes that are open; noGuests when the device is closed
 	noReadOnly atomic.Bool  // the driver maps no memory that is only read
 	closed     atomic.Bool
 }
@@ -195,10 +195,11 @@ func (d *Device) Close() error {
 	if n := d.streams(); n > 1 {
 		return fmt.Errorf("cuda: close %s: got %d streams that are open, want none: %w", d, n-1, memory.ErrShared)
 	}
-	if n := d.guests.Load(); n > 0 {
-		return fmt.Errorf("cuda: close %s: got %d arenas and events of other processes that are open, want none (close the peers): %w", d, n, memory.ErrShared)
+	if !d.guests.CompareAndSwap(0, noGuests) {
+		return fmt.Errorf("cuda: close %s: got %d arenas and events of other processes that are open, want none (close the peers): %w", d, d.guests.Load(), memory.ErrShared)
 	}
 	if err := d.mem.Close(); err != nil {
+		d.guests.Store(0)
 		return fmt.Errorf("cuda: close: %w", err)
 	}
 	d.closed.Store(true)

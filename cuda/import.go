@@ -18,11 +18,36 @@ type mappedChunk struct {
 	bytes uint64
 }
 
-func (e engine) MapChunk(fd, bytes int) (share.View, error) {
-	d := e.d
-	if d.closed.Load() {
-		return nil, fmt.Errorf("cuda: map memory of another process: %s is closed: %w", d, memory.ErrReleased)
+// noGuests is the count of the guests of a closed device.
+const noGuests = -1
+
+// enter counts an arena or an event of another process, before it is opened:
+// while one is counted, the device is not closed.
+func (d *Device) enter(op string) error {
+	for {
+		n := d.guests.Load()
+		if n == noGuests {
+			return fmt.Errorf("cuda: %s: %s is closed: %w", op, d, memory.ErrReleased)
+		}
+		if d.guests.CompareAndSwap(n, n+1) {
+			return nil
+		}
 	}
+}
+
+// leave ends what enter began, after the arena or event is closed.
+func (d *Device) leave() { d.guests.Add(-1) }
+
+func (e engine) MapChunk(fd, bytes int) (view share.View, err error) {
+	d := e.d
+	if err := d.enter("map memory of another process"); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			d.leave()
+		}
+	}()
 	m, err := d.drv.MemImportFromShareableHandle(fd)
 	if err != nil {
 		return nil, d.fail("import memory", err)
@@ -32,7 +57,6 @@ func (e engine) MapChunk(fd, bytes int) (share.View, error) {
 	if err != nil {
 		return nil, d.fail("map memory of another process", err)
 	}
-	d.guests.Add(1)
 	return &mappedChunk{d, at, uint64(bytes)}, nil
 }
 
@@ -62,7 +86,7 @@ func (c *mappedChunk) Block(at, bytes int, after share.Event, record uint32, don
 }
 
 func (c *mappedChunk) Unmap() error {
-	defer c.d.guests.Add(-1)
+	defer c.d.leave()
 	if err := c.d.unmap(c.at, c.bytes); err != nil && !isLost(err) {
 		return c.d.fail("unmap memory of another process", err)
 	}
@@ -84,11 +108,14 @@ type foreignEvent struct {
 }
 
 func (e engine) OpenEvent(handle [64]byte, living func() bool) (share.Event, error) {
+	if err := e.d.enter("open an event of another process"); err != nil {
+		return nil, err
+	}
 	ev, err := e.d.drv.IpcOpenEventHandle(e.d.ctx, handle)
 	if err != nil {
+		e.d.leave()
 		return nil, e.d.fail("open an event of another process", err)
 	}
-	e.d.guests.Add(1)
 	return &foreignEvent{d: e.d, living: living, event: ev}, nil
 }
 
@@ -168,7 +195,7 @@ func (e *foreignEvent) Close() error {
 	}
 	ev := e.event
 	e.event = 0
-	e.d.guests.Add(-1)
+	defer e.d.leave()
 	if err := e.d.drv.EventDestroy(e.d.ctx, ev); err != nil && !isLost(err) {
 		return e.d.fail("close an event of another process", err)
 	}

@@ -339,3 +339,55 @@ func TestShareNoWaitForWork(t *testing.T) {
 	must(0, p.out.Offer(ctx, x, share.NoWait()))(t)
 	must(p.in.Receive(ctx))(t).Tensor.Release()
 }
+
+// closing is a driver during whose calls about events of other processes the
+// device is closed.
+type closing struct {
+	driver.Driver
+	d      *cuda.Device
+	opened driver.Event
+	got    []error
+}
+
+func (c *closing) IpcOpenEventHandle(ctx driver.Context, h driver.IPCHandle) (driver.Event, error) {
+	c.got = append(c.got, c.d.Close())
+	e, err := c.Driver.IpcOpenEventHandle(ctx, h)
+	c.opened = e
+	return e, err
+}
+
+func (c *closing) EventDestroy(ctx driver.Context, e driver.Event) error {
+	if e == c.opened {
+		c.got = append(c.got, c.d.Close())
+	}
+	return c.Driver.EventDestroy(ctx, e)
+}
+
+// A device is not closed while an event of another process is being opened or
+// closed.
+func TestCloseBesideEvents(t *testing.T) {
+	needsLinux(t)
+	other := newRig(t, fake.Config{})
+	e := must(other.EventCreate(contextOf(other), driver.EventDisableTiming|driver.EventInterprocess))(t)
+	h := must(other.IpcGetEventHandle(contextOf(other), e))(t)
+	m := fake.New(fake.Config{})
+	fake.CheckLeaks(t, m)
+	c := &closing{Driver: m}
+	c.d = must(must(cuda.New(c))(t).Device(0))(t)
+	engine := c.d.Memory().Engine().(share.Device)
+	event := must(engine.OpenEvent(h, func() bool { return true }))(t)
+	must(0, event.Close())(t)
+	for _, err := range c.got {
+		if !errors.Is(err, memory.ErrShared) {
+			t.Errorf("got %v, want ErrShared", err)
+		}
+	}
+	if len(c.got) != 2 {
+		t.Errorf("got %d calls of the driver, want 2", len(c.got))
+	}
+	must(0, c.d.Close())(t)
+	if _, err := engine.OpenEvent(h, func() bool { return true }); !errors.Is(err, memory.ErrReleased) {
+		t.Errorf("on a closed device: got %v, want ErrReleased", err)
+	}
+	must(0, other.EventDestroy(contextOf(other), e))(t)
+}
