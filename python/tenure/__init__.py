@@ -23,6 +23,7 @@ from .dtypes import DType
 from .errors import (
     ClosedError,
     CreditError,
+    DeviceError,
     DTypeError,
     EndedError,
     Error,
@@ -42,11 +43,12 @@ from .names import directory
 from .owner import Owner
 from .peer import Peer
 from .received import Received, Ticket
+from .tensor import DeviceTensor
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "ClosedError", "CreditError", "DType", "DTypeError", "EndedError", "Error", "GoneError", "LimitError", "Listener", "NameTakenError", "Owner", "Peer",
+    "ClosedError", "CreditError", "DType", "DTypeError", "DeviceError", "DeviceTensor", "EndedError", "Error", "GoneError", "LimitError", "Listener", "NameTakenError", "Owner", "Peer",
     "PlaceError", "ProtocolError", "Received", "RefusedError", "Ticket", "Timeout", "UnknownError", "UnsupportedError", "attach", "connect", "directory",
     "pair", "parent",
 ]  # fmt: skip

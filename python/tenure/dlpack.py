@@ -21,7 +21,7 @@ from .wire import rows
 Array = np.ndarray[Any, Any]
 
 HOST = (1, 0)
-"""The device of everything here: DLPack's CPU, number 0."""
+"""DLPack's CPU, number 0."""
 NEW, OLD = b"dltensor_versioned", b"dltensor"
 """Names of capsules that no consumer has taken yet."""
 READ_ONLY, COPIED, PADDED = 1, 2, 4
@@ -66,17 +66,39 @@ class Request(NamedTuple):
 
     versioned: bool
     copy: Optional[bool]
+    stream: int = 0
+    """Of a device: the one whose later work sees the tensor, or NO_SYNC."""
+
+
+NO_SYNC, LEGACY_STREAM = -1, 1
 
 
 def request(stream: Any, max_version: Any, dl_device: Any, copy: Any) -> Request:
-    """The arguments of __dlpack__, checked. Types and values that the protocol does not have are a TypeError and a ValueError, what host
-    memory cannot do is a BufferError."""
-    if copy is not None and not isinstance(copy, bool):
-        raise TypeError(f"dlpack: got copy {copy!r}, want True, False or None")
+    """The arguments of __dlpack__ for host memory, checked. Types and values that the protocol does not have are a TypeError and a
+    ValueError, what host memory cannot do is a BufferError."""
     if stream is not None:
         raise BufferError(f"dlpack: got stream {stream!r}, want none for host memory")
-    if dl_device is not None and _two(dl_device, "dl_device") != HOST:
-        raise BufferError(f"dlpack: got device {dl_device!r}, want {HOST}, host memory")
+    return _request(HOST, max_version, dl_device, copy)
+
+
+def request_on(place: Tuple[int, int], stream: Any, max_version: Any, dl_device: Any, copy: Any) -> Request:
+    """The same for memory of a CUDA device. No stream means the legacy default stream; 0 could be either default stream."""
+    number = LEGACY_STREAM
+    if stream is not None:
+        try:
+            number = operator.index(stream)
+        except TypeError:
+            raise TypeError(f"dlpack: got stream {stream!r}, want an integer or None") from None
+        if number == 0 or number < NO_SYNC:
+            raise BufferError(f"dlpack: got stream {number}, want -1, 1, 2 or a CUstream")
+    return _request(place, max_version, dl_device, copy)._replace(stream=number)
+
+
+def _request(place: Tuple[int, int], max_version: Any, dl_device: Any, copy: Any) -> Request:
+    if copy is not None and not isinstance(copy, bool):
+        raise TypeError(f"dlpack: got copy {copy!r}, want True, False or None")
+    if dl_device is not None and _two(dl_device, "dl_device") != place:
+        raise BufferError(f"dlpack: got device {dl_device!r}, want {place}, where the tensor is")
     if max_version is None:
         return Request(False, copy)
     version = _two(max_version, "max_version")
@@ -107,12 +129,17 @@ def lend(array: Array, of: dtypes.DType, shape: Tuple[int, ...], asked: Request)
         copied = True
     if copied:
         array = array.copy()
+    return describe(array, of, shape, HOST, asked.versioned, copied)
+
+
+def describe(array: Array, of: dtypes.DType, shape: Tuple[int, ...], place: Tuple[int, int], versioned: bool, copied: bool) -> Any:
+    """A capsule over the bytes of an array as they are. It reads none of them: they may be a device's."""
     if of.packed:  # never read: the array is longer than its memory
         array = np.lib.stride_tricks.as_strided(array, shape, rows(shape))
     elif array.itemsize * 8 != of.bits:
         raise BufferError(f"dlpack: got elements of type {of.name}, want one that this package knows")
     array = array.view(np.ndarray)
-    if not asked.versioned:
+    if not versioned:
         capsule = array.__dlpack__()
         tensor = Managed.from_address(pointer_of(capsule, OLD)).tensor
     else:
@@ -123,6 +150,7 @@ def lend(array: Array, of: dtypes.DType, shape: Tuple[int, ...], asked: Request)
             made.minor = max(made.minor, 1)
         tensor = made.tensor
     tensor.code, tensor.bits, tensor.lanes = of.code, of.bits, 1
+    tensor.device, tensor.number = place
     return capsule
 
 

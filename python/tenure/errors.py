@@ -45,6 +45,10 @@ class DTypeError(Error, TypeError):
     """An element type that numpy, or the protocol, has no name for."""
 
 
+class DeviceError(Error, RuntimeError):
+    """A device, or the library of its driver, cannot be used; the text is one line that says why."""
+
+
 class NameTakenError(Error):
     """Another process listens under this name."""
 

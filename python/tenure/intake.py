@@ -7,16 +7,18 @@ import mmap
 import sys
 import weakref
 from collections import deque
-from typing import Callable, Deque, Dict, List, Optional, Sequence, Tuple
+from typing import Callable, Deque, Dict, List, Optional, Sequence, Tuple, Union
 
-from . import crash, memfd, wire
-from .errors import ProtocolError
+from . import crash, device, memfd, wire
+from .errors import DeviceError, ProtocolError
 from .link import Link
 from .received import Array, Received, bytes_of
+from .tensor import DeviceTensor
 
 _PENDING = 1024
 _PENDING_BYTES = 32 << 20
 _MAPS = 4096
+_EVENTS = 1024
 
 
 class Map:
@@ -36,6 +38,16 @@ class Map:
         if private:
             self.private = memfd.attach_private(fd, arena.size)
             self.private_view = self.private.view()
+
+    kind = wire.CPU
+    """Of the tensors in it."""
+
+    def take(self, serial: int, offset: int, size: int) -> Tuple[Array, Optional[Tuple[int, int]]]:
+        """The bytes of a block, and their pages if they are private ones."""
+        memory, pages = self.view[offset : offset + size], None
+        if self.private_view is not None:
+            memory, pages = self.take_private(serial, offset, size) or (memory, None)
+        return bytes_of(memory), pages
 
     def take_private(self, serial: int, offset: int, size: int) -> Optional[Tuple[memoryview, Tuple[int, int]]]:
         """A writable piece, or None where its first or last page also belongs to another tensor that is out: a page can only be
@@ -66,6 +78,29 @@ class Map:
             self.private = self.private_view = None
 
 
+class DeviceMap:
+    """An arena of the other end in the memory of a device, mapped here."""
+
+    __slots__ = ("chunk", "id", "retired", "size")
+
+    def __init__(self, owner: bytes, arena: wire.Arena, fd: int) -> None:
+        self.id = arena.id
+        self.size = arena.size
+        self.retired = False
+        self.chunk: Optional[device.Chunk] = device.chunk(owner, arena.id, device.find(arena.uuid), fd, arena.size)
+
+    kind = wire.CUDA
+
+    def take(self, serial: int, offset: int, size: int) -> Tuple[Array, None]:
+        """As that of Map."""
+        assert self.chunk is not None, "BUG: an offer in an arena that is closed"
+        return device.bytes_at(self.chunk.at + offset, size), None
+
+    def close(self) -> None:
+        """Unmaps the memory, unless another connection has it too. Nothing describes it any more."""
+        self.chunk = None
+
+
 class Lease(weakref.ref[Array]):
     """Watches the array that every view of a received tensor leads to, and says when the last of them is gone.
 
@@ -73,11 +108,13 @@ class Lease(weakref.ref[Array]):
     and the lease would be returned while they live.
     """
 
-    __slots__ = ("bytes", "map", "pages", "serial")
+    __slots__ = ("bytes", "lent", "map", "pages", "serial")
 
     serial: int
     bytes: int
-    map: Map
+    map: Union[Map, DeviceMap]
+    lent: bool
+    """Work of other libraries on a device may read it."""
     pages: Optional[Tuple[int, int]]
     """Of the private map, where the tensor is writable."""
 
@@ -85,14 +122,21 @@ class Lease(weakref.ref[Array]):
 class Intake:
     """Used by the thread that reads the connection, except the methods that finalisers call, which take no lock."""
 
-    def __init__(self, peer: Link, max_leases: int, max_bytes: int, private: bool) -> None:
+    def __init__(self, peer: Link, instance: bytes, max_leases: int, max_bytes: int, private: bool) -> None:
         self._peer = peer
+        self._instance = instance
+        """Of the other end."""
         self._private = private
         """Received tensors are written in private pages."""
         self._max_leases = max_leases
         self._max_bytes = max_bytes
-        self._maps: Dict[int, Map] = {}
-        self._retired: List[Map] = []
+        self._maps: Dict[int, Union[Map, DeviceMap]] = {}
+        self._retired: List[Union[Map, DeviceMap]] = []
+        self._device: Optional[device.Device] = None
+        """That of the arenas, whose events come."""
+        self._events: Dict[int, Optional[device.Event]] = {}
+        self.faults: Deque[DeviceError] = deque()
+        """Why arenas of devices were refused: the program is told, too."""
         self._seen_bytes = 0
         """At least the bytes of what is held."""
         self.held: Dict[int, Lease] = {}
@@ -123,10 +167,12 @@ class Intake:
         """Errno and reason where it cannot be."""
         if not fds:
             return errno.EMFILE, "no descriptor is left in this process"
-        if arena.kind != 0:
-            return 0, f"got arena of kind {arena.kind}, want host memory (0)"
+        if arena.kind != wire.HOST_ARENA and not arena.granularity:
+            return 0, f"got an arena of kind {arena.kind}, want {wire.HOST_ARENA} (host memory) or {wire.CUDA_ARENA} (of a CUDA device)"
         if len(self._maps) + len(self._retired) >= _MAPS:
             return 0, f"got {_MAPS} arenas already"
+        if arena.kind == wire.CUDA_ARENA:
+            return 0, self._map_device(arena, fds[0])
         fault = memfd.fault(fds[0], arena.size)
         if fault:
             return 0, fault
@@ -135,6 +181,39 @@ class Intake:
         except OSError as e:
             return e.errno or 0, str(e)
         return 0, ""
+
+    def _map_device(self, arena: wire.Arena, fd: int) -> str:
+        try:
+            m = DeviceMap(self._instance, arena, fd)
+        except DeviceError as e:
+            self.faults.append(e)
+            return str(e)
+        self._maps[arena.id] = m
+        self._device = device.find(arena.uuid)
+        return ""
+
+    def event(self, event: wire.Event) -> None:
+        """Opens an event of the other end's device, and says whether it could."""
+        crash.at(32)
+        if event.slot in self._events or len(self._events) >= _EVENTS:
+            raise ProtocolError(f"event: got slot {event.slot} behind {len(self._events)} others, want a new one of at most {_EVENTS}")
+        reason = "" if self._device is not None else "no arena of a device is mapped"
+        self._events[event.slot] = None
+        if self._device is not None:
+            try:
+                self._events[event.slot] = device.Event(self._device, event.handle)
+            except DeviceError as e:
+                reason = str(e)
+        crash.at(33)
+        self._peer._send(wire.opened(wire.Opened(event.slot, int(bool(reason)), reason)))
+
+    def _after(self, mark: Optional[wire.Mark]) -> Optional[device.Event]:
+        if mark is None:
+            return None
+        event = self._events.get(mark.slot)
+        if event is None:
+            raise ProtocolError(f"offer: got work behind event {mark.slot}, want one that is open")
+        return event
 
     def retire(self, arena_id: int) -> None:
         crash.at(30)
@@ -153,10 +232,13 @@ class Intake:
     def _inline(self, t: wire.Tensor, data: bytes) -> Received:
         return Received(self._peer, bytes_of(memoryview(data)), t[4], t[5], 0)
 
-    def _lease(self, serial: int, arena: int, offset: int, size: int, form: wire.Form, label: str) -> Received:
+    def _lease(self, serial: int, arena: int, offset: int, size: int, form: wire.Form, label: str, mark: Optional[wire.Mark]) -> Received:
         m = self._maps.get(arena)
         if m is None:
             raise ProtocolError(f"offer: got arena {arena:x}, want one that is mapped")
+        if form.device != m.kind:
+            raise ProtocolError(f"offer: got a tensor on device {form.device} in an arena of device {m.kind}")
+        after = self._after(mark)
         end = offset + size
         if end > m.size:
             raise ProtocolError(f"offer: got a block up to byte {end}, want it within its arena of {m.size} bytes")
@@ -166,12 +248,11 @@ class Intake:
         self._seen_bytes += size
         if len(held) >= self._max_leases or self._seen_bytes > self._max_bytes:
             self._check_credit(size)
-        memory, pages = m.view[offset:end], None
-        if m.private_view is not None:
-            memory, pages = m.take_private(serial, offset, size) or (memory, None)
-        base = bytes_of(memory)
+        base, pages = m.take(serial, offset, size)
         lease = held[serial] = Lease(base, self._let_go)
-        lease.serial, lease.bytes, lease.map, lease.pages = serial, size, m, pages
+        lease.serial, lease.bytes, lease.map, lease.pages, lease.lent = serial, size, m, pages, False
+        if isinstance(m, DeviceMap):
+            return DeviceTensor(self._peer, base, form, label, lease, after)
         return Received(self._peer, base, form, label, serial)
 
     def _check_credit(self, size: int) -> None:
@@ -202,11 +283,18 @@ class Intake:
         process modules are empty, and the end of the connection says it all."""
         if finalizing():
             return
+        self.returning[lease.serial] = None
+        self.held.pop(lease.serial, None)
+        if lease.lent and isinstance(lease.map, DeviceMap) and lease.map.chunk is not None:
+            lease.map.chunk.device.limbo.leave(lambda: self._give_back(lease))
+        else:
+            self._give_back(lease)
+
+    def _give_back(self, lease: Lease) -> None:
+        """Nothing reads the bytes any more. It takes no lock and never waits."""
         serial, peer = lease.serial, self._peer
-        self.returning[serial] = None
-        self.held.pop(serial, None)
         try:
-            if lease.pages is not None:
+            if lease.pages is not None and isinstance(lease.map, Map):
                 lease.map.give_back(lease.pages)
             crash.at(28)
             if self._unsent or not peer._send_release(serial):
@@ -237,12 +325,15 @@ class Intake:
 
     def idle(self) -> bool:
         """Whether nothing is held, and no finaliser is about to use the socket."""
-        return not self.held and not self.returning and not self._unsent
+        return not self.held and not self.returning and not self._unsent and not self._retired
 
     def end(self) -> None:
-        """After the connection: maps go with the last arrays over them."""
+        """After the connection: maps of host memory go with the last arrays over them, those of devices when no lease is held."""
+        self._retired = [m for m in (*self._maps.values(), *self._retired) if isinstance(m, DeviceMap)]
         self._maps.clear()
-        self._retired.clear()
+        self._events.clear()  # tensors keep theirs
+        for m in self._retired:
+            m.retired = True
 
     def forget(self) -> None:
         """In a forked child: the leases are the parent's."""

@@ -49,7 +49,7 @@ class Peer(Link):
         """The owner of what this end offers: an Owner."""
         self.writable = writable
         self.instance = hello.instance
-        self._intake = Intake(self, owner.max_leases, owner.max_bytes, writable == "cow")
+        self._intake = Intake(self, hello.instance, owner.max_leases, owner.max_bytes, writable == "cow")
         with owner._table.lock:
             row = owner._table.add(self, hello.instance, hello.leases, hello.bytes)
         self._lending = Lending(self, owner._table, row)
@@ -62,7 +62,8 @@ class Peer(Link):
     # --- receiving ---
 
     def receive(self, timeout: Optional[float] = None) -> Received:
-        """The next tensor that was offered. Raises EndedError after the last one, GoneError if the other end died, Timeout."""
+        """The next tensor that was offered. Raises EndedError after the last one, GoneError if the other end died, Timeout, and DeviceError
+        where the other end offers memory of a device that this process does not have."""
         r = self._wait(self._fetch, timeout, "receive")
         crash.at(27)
         return self._made_writable(r)
@@ -70,6 +71,8 @@ class Peer(Link):
     def _fetch(self) -> Optional[Received]:
         if self._intake.inbox:
             return self._intake.fetch()
+        if self._intake.faults:
+            raise self._intake.faults.popleft()
         if self._over or self._heard_end:
             raise self._not_open("receive")
         return None
@@ -215,6 +218,10 @@ class Peer(Link):
             self._lending.listed(request, self.owner._state_text())
         elif kind in (wire.TICKETED, wire.TEXT, wire.NO):
             self._take_answer(kind, many, request, value)
+        elif kind == wire.EVENT:
+            self._intake.event(value)
+        elif kind == wire.OPENED:
+            raise ProtocolError(f"opened: got an answer about event {value.slot}, which was not asked")
         elif kind == wire.END:
             self._take_end()
         else:

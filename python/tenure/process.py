@@ -7,7 +7,7 @@ import secrets
 import weakref
 from typing import Protocol
 
-from . import memfd, service
+from . import device, memfd, service
 
 
 class Forgetful(Protocol):
@@ -43,6 +43,7 @@ def _in_child() -> None:
     global _instance
     _instance = secrets.token_bytes(16)
     memfd.forget()
+    device.forget()
     service.forget()
     for thing in list(_all):
         thing._forget()

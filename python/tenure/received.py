@@ -76,10 +76,7 @@ class Received:
     @property
     def raw(self) -> Array:
         """The elements' bits as unsigned integers, or the bytes where elements are packed. Needs no type that numpy lacks."""
-        form = self._form
-        if form.packed or form.dtype.raw.itemsize * 8 != form.dtype.bits:
-            return self._held()[form.first : form.end]
-        return self._view(form.dtype.raw)
+        return self._bits()
 
     def ticket(self, timeout: Optional[float] = None) -> Ticket:
         """Asks the owner for a ticket, with which any other peer of the same owner gets this tensor."""
@@ -115,9 +112,7 @@ class Received:
 
     def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
         asked = dlpack.request(stream, max_version, dl_device, copy)
-        of = self.dtype
-        own = None if of.numpy is None or of.numpy.isbuiltin != 1 else of.numpy
-        return dlpack.lend(self.raw if own is None else self._view(own), of, self.shape, asked)
+        return dlpack.lend(self._elements(), self.dtype, self.shape, asked)
 
     def __dlpack_device__(self) -> Tuple[int, int]:
         return dlpack.HOST
@@ -130,6 +125,17 @@ class Received:
         if self._base is None:
             raise ClosedError("received: got a tensor that is released, want one that is held")
         return self._base
+
+    def _bits(self) -> Array:
+        form = self._form
+        if form.packed or form.dtype.raw.itemsize * 8 != form.dtype.bits:
+            return self._held()[form.first : form.end]
+        return self._view(form.dtype.raw)
+
+    def _elements(self) -> Array:
+        """What `dlpack.lend` wants: elements of a type of numpy's own, or their bits."""
+        of = self.dtype.numpy
+        return self._bits() if of is None or of.isbuiltin != 1 else self._view(of)
 
     def _own(self) -> None:
         """Replaces what the owner lends by a copy that may be written; the lease ends."""

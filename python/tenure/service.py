@@ -41,6 +41,7 @@ class Service:
         self._links: Dict[int, Served] = {}
         self._lent: Dict[int, Served] = {}
         self._nudged: Deque[Served] = deque()
+        self._reminders: Dict[Served, float] = {}
         threading.Thread(target=self._run, name="tenure", daemon=True).start()
 
     def add(self, link: Served) -> None:
@@ -73,6 +74,10 @@ class Service:
         self._nudged.append(link)
         self._ring()
 
+    def remind(self, link: Served, seconds: float) -> None:
+        """Has link.serve called after a time, or sooner. Only served objects call it, from serve."""
+        self._reminders[link] = time.monotonic() + seconds
+
     def _ring(self) -> None:
         try:
             os.write(self._wake, b"\1\0\0\0\0\0\0\0")
@@ -83,7 +88,7 @@ class Service:
         buffer = memoryview(bytearray(65536 + 8))
         looked = 0.0
         while True:
-            events = self._epoll.poll(_MOMENT if self._lent else None)
+            events = self._epoll.poll(self._patience())
             for fd, mask in events:
                 if fd == self._woken:
                     try:
@@ -96,6 +101,11 @@ class Service:
                     self._serve(link, mask, buffer)
             while self._nudged:
                 self._serve(self._nudged.popleft(), 0, buffer)
+            if self._reminders:
+                now = time.monotonic()
+                for link in [link for link, due in self._reminders.items() if due <= now]:
+                    del self._reminders[link]
+                    self._serve(link, 0, buffer)
             if self._lent and time.monotonic() - looked >= _MOMENT:
                 looked = time.monotonic()
                 for fd, link in list(self._lent.items()):
@@ -104,6 +114,13 @@ class Service:
                         self._serve(link, 0, buffer)
                     else:
                         self._lent[fd] = link
+
+    def _patience(self) -> Optional[float]:
+        """Seconds until something is to be done although nothing happens."""
+        until = [_MOMENT] if self._lent else []
+        if self._reminders:
+            until.append(max(min(self._reminders.values()) - time.monotonic(), 0.0))
+        return min(until) if until else None
 
     @staticmethod
     def _serve(link: Served, mask: int, buffer: memoryview) -> None:

@@ -361,7 +361,7 @@ class Store:
             if crash.INVARIANTS:
                 books.check()
             return {
-                "version": wire.VERSION,
+                "version": wire.STATE_VERSION,
                 "pid": os.getpid(),
                 "command": command(os.getpid()),
                 "instance": process.instance().hex(),

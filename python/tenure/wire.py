@@ -8,16 +8,23 @@ from __future__ import annotations
 
 import math
 import struct
-from typing import Dict, List, NamedTuple, Sequence, Tuple, Union
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import dtypes
 from .errors import ProtocolError
 
-HELLO, ARENA, MAPPED, REFUSED, RETIRE, UNMAPPED, OFFER, RELEASE, TICKET, TICKETED, CLAIM, CANCEL, GET, LIST, TEXT, DROP, NO, END = range(1, 19)
+HELLO, ARENA, MAPPED, REFUSED, RETIRE, UNMAPPED, OFFER, RELEASE, TICKET, TICKETED, CLAIM, CANCEL, GET, LIST, TEXT, DROP, NO, END, EVENT, OPENED = range(1, 21)
 
 NO_NAME, NO_TICKET, NO_CREDIT, NO_PERMISSION, NO_MEMORY, NO_SUPPORT = range(1, 7)
 
-VERSION = 1
+VERSION = 2
+STATE_VERSION = 1
+"""Of the answer to LIST."""
+DEVICES = 1
+"""An ability: knows arenas of devices, EVENT and OPENED."""
+CPU, CUDA = 1, 2
+"""Devices of tensors, as in DLPack."""
+HOST_ARENA, CUDA_ARENA = 0, 1
 PACKET = 65536
 INLINE = 65000
 REASON = 200
@@ -33,18 +40,24 @@ MAX_U64 = (1 << 64) - 1
 
 _HEADER = struct.Struct("<BBHI")
 _HELLO = struct.Struct("<4sHH16s16sIIQQ")
-_ARENA = struct.Struct("<QQB15s")
+_ARENA = struct.Struct("<QQB7s")
+_ON_DEVICE = struct.Struct("<Q16s16s")
+_EVENT = struct.Struct("<IB3s64sQ")
+_OPENED = struct.Struct("<II")
 _U64 = struct.Struct("<Q")
 _REFUSED = struct.Struct("<QII")
 _CODE = struct.Struct("<I")
 _LEAD = struct.Struct("<QQQQI")
 _FORM = struct.Struct("<BBHBBHIQQ8q8q")
+_MARK = struct.Struct("<II")
+_MARK_AT = 20
+"""In the form."""
 _TENSOR = 256
 _FORM_AT, _LABEL_AT = 36, 192
 _RELEASE_ONE = struct.Struct("<BBHIQ")
 
 _MAGIC = b"TNUR"
-_ZERO15 = bytes(15)
+_NO_MARK = bytes(8)
 
 
 class Hello(NamedTuple):
@@ -55,6 +68,7 @@ class Hello(NamedTuple):
     leases: int
     bytes: int
     version: int = VERSION
+    abilities: int = DEVICES
 
 
 class Arena(NamedTuple):
@@ -62,7 +76,33 @@ class Arena(NamedTuple):
 
     id: int
     size: int
-    kind: int = 0
+    kind: int = HOST_ARENA
+    granularity: int = 0
+    """Of the device; 0 where the message does not have it, as where the kind is not known."""
+    uuid: bytes = b""
+    """Of the device."""
+
+
+class Event(NamedTuple):
+    """An event of the owner's device, which offers name by its slot."""
+
+    slot: int
+    handle: bytes
+
+
+class Opened(NamedTuple):
+    """The answer to an event: a reason where it was not opened."""
+
+    slot: int
+    code: int
+    reason: str
+
+
+class Mark(NamedTuple):
+    """The work that writes a tensor: a record of the event in that slot."""
+
+    slot: int
+    record: int
 
 
 class Refused(NamedTuple):
@@ -86,9 +126,10 @@ class Form:
     strides are in bytes here, for numpy; those of packed elements are not used.
     """
 
-    __slots__ = ("dtype", "elements", "end", "first", "inline", "packed", "shape", "strides")
+    __slots__ = ("device", "dtype", "elements", "end", "first", "inline", "packed", "shape", "strides")
 
-    def __init__(self, dtype: dtypes.DType, inline: bool, first: int, shape: Tuple[int, ...], strides: Tuple[int, ...]) -> None:
+    def __init__(self, dtype: dtypes.DType, inline: bool, first: int, shape: Tuple[int, ...], strides: Tuple[int, ...], device: int = CPU) -> None:
+        self.device = device
         self.dtype = dtype
         self.inline = inline
         self.first = first
@@ -115,9 +156,9 @@ class Form:
 # Plain tuples: these are made for every packet.
 Header = Tuple[int, int, int]
 """Kind, count, request."""
-Tensor = Tuple[int, int, int, int, Form, str]
-"""Serial, arena, offset, bytes, form, label. An inline one has serial 0, and its bytes lie behind it."""
-Body = Union[Hello, Arena, Refused, No, int, bytes, str]
+Tensor = Tuple[int, int, int, int, Form, str, Optional[Mark]]
+"""Serial, arena, offset, bytes, form, label, and the work that is not complete. An inline one has serial 0, and its bytes lie behind it."""
+Body = Union[Hello, Arena, Refused, No, Event, Opened, int, bytes, str]
 
 
 def rows(shape: Sequence[int]) -> Tuple[int, ...]:
@@ -143,11 +184,20 @@ def _clip(text: str, limit: int) -> bytes:
 
 
 def hello(h: Hello) -> bytes:
-    return _HEADER.pack(HELLO, 0, 0, 0) + _HELLO.pack(_MAGIC, h.version, 0, h.instance, h.boot, h.leases, 0, h.bytes, 0)
+    return _HEADER.pack(HELLO, 0, 0, 0) + _HELLO.pack(_MAGIC, h.version, 0, h.instance, h.boot, h.leases, 0, h.bytes, h.abilities)
 
 
 def arena(a: Arena) -> bytes:
-    return _HEADER.pack(ARENA, 0, 0, 0) + _ARENA.pack(a.id, a.size, a.kind, _ZERO15)
+    packet = _HEADER.pack(ARENA, 0, 0, 0) + _ARENA.pack(a.id, a.size, a.kind, bytes(7))
+    return packet + (bytes(8) if a.kind == HOST_ARENA else _ON_DEVICE.pack(a.granularity, a.uuid, bytes(16)))
+
+
+def event(e: Event) -> bytes:
+    return _HEADER.pack(EVENT, 0, 0, 0) + _EVENT.pack(e.slot, CUDA_ARENA, bytes(3), e.handle, 0)
+
+
+def opened(o: Opened) -> bytes:
+    return _HEADER.pack(OPENED, 0, 0, 0) + _OPENED.pack(o.slot, o.code) + _clip(o.reason, REASON)
 
 
 def about(kind: int, arena_id: int) -> bytes:
@@ -223,9 +273,10 @@ _ASKS = frozenset((TICKET, CLAIM, GET, LIST, DROP))
 _ANSWERS = frozenset((TICKETED, TEXT, NO))
 _COUNTED = frozenset((OFFER, RELEASE, TEXT))
 _SIZES: Dict[int, Tuple[int, int]] = {
-    HELLO: (64, 64), ARENA: (32, 32), MAPPED: (8, 8), REFUSED: (16, 16 + REASON), RETIRE: (8, 8), UNMAPPED: (8, 8),
+    HELLO: (64, 64), ARENA: (32, 64), MAPPED: (8, 8), REFUSED: (16, 16 + REASON), RETIRE: (8, 8), UNMAPPED: (8, 8),
     TICKET: (8, 8), TICKETED: (16, 16), CLAIM: (16, 16), CANCEL: (16, 16), GET: (1, MAX_NAME), LIST: (0, 0),
     TEXT: (0, PACKET - 8), DROP: (1, MAX_NAME), NO: (4, 4 + REASON), END: (0, 0), OFFER: (256, PACKET - 8), RELEASE: (8, 8 * MAX_RELEASES),
+    EVENT: (80, 80), OPENED: (8, 8 + REASON),
 }  # fmt: skip
 
 
@@ -238,7 +289,7 @@ def header(packet: memoryview, size: int) -> Header:
         return OFFER, count, request
     bounds = _SIZES.get(kind)
     if bounds is None:
-        raise ProtocolError(f"message: got kind {kind}, want one of 1 to {END}")
+        raise ProtocolError(f"message: got kind {kind}, want one of 1 to {OPENED}")
     _want(zero == 0, f"message: got {zero} behind its kind, want 0")
     _want(bounds[0] <= size - 8 <= bounds[1], f"message of kind {kind}: got {size - 8} bytes, want {bounds[0]} to {bounds[1]}")
     if kind in _ASKS or kind in _ANSWERS:
@@ -256,7 +307,7 @@ def body(head: Header, packet: memoryview, size: int) -> Body:
     if kind == HELLO:
         return _hello(packet)
     if kind == ARENA:
-        return _arena(packet)
+        return _arena(packet, size - 8)
     if kind in (MAPPED, RETIRE, UNMAPPED, TICKET):
         return int(_U64.unpack_from(packet, 8)[0])
     rest = bytes(packet[8:size])
@@ -264,6 +315,12 @@ def body(head: Header, packet: memoryview, size: int) -> Body:
         arena_id, errno, zero = _REFUSED.unpack_from(packet, 8)
         _want(zero == 0, f"refused: got {zero} behind errno, want 0")
         return Refused(arena_id, errno, _utf8(rest[16:], "refused"))
+    if kind == EVENT:
+        return _event(packet)
+    if kind == OPENED:
+        slot, code = _OPENED.unpack_from(rest)
+        _want(code <= 1, f"opened: got code {code}, want 0 or 1")
+        return Opened(slot, code, _utf8(rest[8:], "opened"))
     if kind == NO:
         return No(int(_CODE.unpack_from(rest)[0]), _utf8(rest[4:], "no"))
     if kind in (GET, DROP):
@@ -281,16 +338,31 @@ def _hello(packet: memoryview) -> Hello:
     _want(1 <= leases <= MAX_LEASES, f"hello: got {leases} leases at most, want 1 to {MAX_LEASES}")
     _want(size >= 1, "hello: got 0 bytes at most, want at least 1")
     # Capabilities of later versions are ignored.
-    _want(caps == 0 or version > VERSION, f"hello: got capabilities {caps:#x}, want 0")
-    return Hello(instance, boot, leases, size, version)
+    _want(caps == 0 or version > 1, f"hello: got capabilities {caps:#x}, want 0 in version 1")
+    return Hello(instance, boot, leases, size, version, caps)
 
 
-def _arena(packet: memoryview) -> Arena:
+def _arena(packet: memoryview, length: int) -> Arena:
     arena_id, size, kind, zeros = _ARENA.unpack_from(packet, 8)
     _want(arena_id != 0, "arena: got id 0, want a random one")
     _want(size > 0 and size % 4096 == 0 and size < 1 << 62, f"arena: got {size} bytes, want a multiple of 4096")
-    _want(zeros == _ZERO15, "arena: got bytes behind its kind, want zeros")
-    return Arena(arena_id, size, kind)
+    _want(not any(zeros), "arena: got bytes behind its kind, want zeros")
+    if kind == HOST_ARENA:
+        _want(length == 32 and not any(packet[32:40]), "arena: got bytes behind its kind, want zeros")
+        return Arena(arena_id, size, kind)
+    if kind != CUDA_ARENA or length != 64:
+        return Arena(arena_id, size, kind)
+    granularity, uuid, zeros = _ON_DEVICE.unpack_from(packet, 32)
+    _want(granularity > 0 and size % granularity == 0, f"arena: got {size} bytes in units of {granularity}, want whole ones")
+    _want(not any(zeros), "arena: got bytes behind the UUID, want zeros")
+    return Arena(arena_id, size, kind, granularity, uuid)
+
+
+def _event(packet: memoryview) -> Event:
+    slot, kind, zeros, handle, zero = _EVENT.unpack_from(packet, 8)
+    _want(slot != 0 and kind == CUDA_ARENA, f"event: got slot {slot} of kind {kind}, want a slot of kind {CUDA_ARENA}")
+    _want(not any(zeros) and zero == 0, "event: got bytes behind its kind or its handle, want zeros")
+    return Event(slot, handle)
 
 
 def releases(many: int, packet: memoryview, size: int) -> Tuple[int, ...]:
@@ -307,13 +379,14 @@ def _form(key: bytes) -> Form:
     code, bits, lanes, rank, device, number, flags, first, events, *dims = _FORM.unpack(key)
     _want(lanes == 1 and bits >= 1, f"offer: got type {code}, {bits}, {lanes}, want lanes of 1 and bits of at least 1")
     _want(rank <= MAX_RANK, f"offer: got rank {rank}, want at most {MAX_RANK}")
-    _want(device == 1 and number == 0, f"offer: got device {device}, {number}, want 1, 0")
+    _want(device in (CPU, CUDA) and number == 0, f"offer: got device {device}, {number}, want {CPU} or {CUDA}, and 0")
+    _want(device == CPU or flags == 0, "offer: got an inline tensor of a device, want one in an arena")
     _want(flags <= 1, f"offer: got flags {flags:#x}, want 0 or 1")
-    _want(events == 0, f"offer: got events {events}, want 0")
+    _want(events == 0, f"offer: got record {events}, want 0 of host memory and of complete work")
     shape, strides = tuple(dims[:rank]), tuple(dims[8 : 8 + rank])
     _want(not any(dims[rank:8]) and not any(dims[8 + rank :]), f"offer: got sizes or strides behind rank {rank}, want zeros")
     _want(all(n >= 0 for n in shape), f"offer: got shape {shape}, want sizes from 0 on")
-    known = Form(dtypes.from_codes(code, bits), flags == 1, first, shape, strides)
+    known = Form(dtypes.from_codes(code, bits), flags == 1, first, shape, strides, device)
     if len(_forms) >= 1024:
         _forms.clear()
     _forms[key] = known
@@ -333,6 +406,10 @@ def offers(count: int, packet: memoryview, size: int) -> Tuple[List[Tensor], byt
     for at in range(8, 8 + _TENSOR * count, _TENSOR):
         serial, arena_id, offset, length, _ = _LEAD.unpack_from(packet, at)
         key = bytes(packet[at + _FORM_AT : at + _LABEL_AT])
+        mark = None
+        if key[5] == CUDA and key[_MARK_AT : _MARK_AT + 4] != _NO_MARK[:4]:
+            mark = Mark(*_MARK.unpack_from(key, _MARK_AT))
+            key = key[:_MARK_AT] + _NO_MARK + key[_MARK_AT + 8 :]  # each record is another one
         of = _forms.get(key) or _form(key)
         text = bytes(packet[at + _LABEL_AT : at + _TENSOR]).rstrip(b"\0")
         if len(text) > LABEL or 0 in text:
@@ -344,7 +421,7 @@ def offers(count: int, packet: memoryview, size: int) -> Tuple[List[Tensor], byt
             _want(length <= INLINE and count == 1, f"offer: got an inline tensor of {length} bytes among {count}, want one of at most {INLINE}")
         elif serial == 0 or arena_id == 0 or offset % ALIGN:
             raise ProtocolError(f"offer: got serial {serial}, arena {arena_id:x}, offset {offset}, want numbers and an offset that is a multiple of {ALIGN}")
-        tensors.append((serial, arena_id, offset, length, of, _utf8(text, "label")))
+        tensors.append((serial, arena_id, offset, length, of, _utf8(text, "label"), mark))
     end = 8 + _TENSOR * count
     want = end + (length if of.inline else 0)
     if size != want:

@@ -35,9 +35,14 @@ def offer(**change: Any) -> bytes:
 
 
 HELLO = wire.Hello(bytes(range(16)), bytes(16), 1024, 1 << 40)
+ON_DEVICE = wire.Arena(5, 2 << 21, wire.CUDA_ARENA, 2 << 20, bytes(range(16)))
+EVENT = wire.Event(3, bytes(range(64)))
 GOOD: List[Tuple[bytes, Tuple[int, int, int], Any]] = [
     (wire.hello(HELLO), (wire.HELLO, 0, 0), HELLO),
+    (wire.arena(ON_DEVICE), (wire.ARENA, 0, 0), ON_DEVICE),
     (wire.arena(wire.Arena(5, 4096)), (wire.ARENA, 0, 0), wire.Arena(5, 4096)),
+    (wire.event(EVENT), (wire.EVENT, 0, 0), EVENT),
+    (wire.opened(wire.Opened(3, 1, "no driver")), (wire.OPENED, 0, 0), wire.Opened(3, 1, "no driver")),
     (wire.about(wire.MAPPED, 5), (wire.MAPPED, 0, 0), 5),
     (wire.refused(wire.Refused(5, 24, "no descriptor")), (wire.REFUSED, 0, 0), wire.Refused(5, 24, "no descriptor")),
     (wire.about(wire.RETIRE, 5), (wire.RETIRE, 0, 0), 5),
@@ -63,7 +68,7 @@ def test_round_trip(packet: bytes, head: Any, body: Any) -> None:
 
 
 def test_sizes_of_the_document() -> None:
-    assert [len(p) - 8 for p, *_ in GOOD[:2]] == [64, 32]
+    assert [len(p) - 8 for p, *_ in GOOD[:3]] == [64, 64, 32]
     assert len(offer()) == 8 + 256
     packet = offer(label=b"l" * 56)
     assert struct.unpack_from("<Q", packet, 8 + 0) == (7,) and packet[8 + 192 : 8 + 248] == b"l" * 56
@@ -74,7 +79,8 @@ def test_sizes_of_the_document() -> None:
 def test_offer() -> None:
     head, (tensors, data) = decode(offer(request=6))
     assert head == (wire.OFFER, 1, 6) and data == b""
-    ((serial, arena, offset, size, of, label),) = tensors
+    ((serial, arena, offset, size, of, label, mark),) = tensors
+    assert mark is None
     assert (serial, arena, offset, size, label) == (7, 99, 128, 24, "frame")
     assert (of.shape, of.strides, of.first, of.end, of.dtype.name) == ((2, 3), (12, 4), 0, 24, "f32")
 
@@ -140,11 +146,11 @@ REFUSED: List[Tuple[str, Callable[[], bytes]]] = [
     ("no packet", lambda: b""),
     ("half a head", lambda: b"\1\0\0\0"),
     ("kind 0", lambda: bytes(8)),
-    ("kind 19", lambda: bytes([19]) + bytes(7)),
+    ("kind 21", lambda: bytes([21]) + bytes(7)),
     ("kind 255", lambda: bytes([255]) + bytes(7)),
     *((f"byte behind kind {k}", lambda p=p: patched(p, 1, "B", 1)) for k, p in HEADS.items()),
-    *((f"kind {k} too short", lambda p=p: p[:-1]) for k, p in HEADS.items() if k not in (wire.REFUSED, wire.GET, wire.DROP, wire.TEXT, wire.NO)),
-    *((f"kind {k} too long", lambda p=p: p + b"x") for k, p in HEADS.items() if k not in (wire.REFUSED, wire.GET, wire.DROP, wire.TEXT, wire.NO)),
+    *((f"kind {k} too short", lambda p=p: p[:-1]) for k, p in HEADS.items() if k not in (wire.REFUSED, wire.GET, wire.DROP, wire.TEXT, wire.NO, wire.OPENED)),
+    *((f"kind {k} too long", lambda p=p: p + b"x") for k, p in HEADS.items() if k not in (wire.REFUSED, wire.GET, wire.DROP, wire.TEXT, wire.NO, wire.OPENED)),
     *((f"count of kind {k}", lambda p=p: patched(p, 2, "<H", 9)) for k, p in HEADS.items()),
     *((f"request of kind {k}", lambda p=p: patched(p, 4, "<I", 9)) for k, p in HEADS.items() if decode(p)[0][2] == 0 and k != wire.OFFER),
     *((f"no request of kind {k}", lambda p=p: patched(p, 4, "<I", 0)) for k, p in HEADS.items() if decode(p)[0][2] != 0 and k != wire.OFFER),
@@ -155,7 +161,19 @@ REFUSED: List[Tuple[str, Callable[[], bytes]]] = [
     ("hello: too many leases", lambda: patched(HEADS[wire.HELLO], 48, "<I", (1 << 20) + 1)),
     ("hello: zero behind leases", lambda: patched(HEADS[wire.HELLO], 52, "<I", 1)),
     ("hello: no bytes", lambda: patched(HEADS[wire.HELLO], 56, "<Q", 0)),
-    ("hello: capabilities", lambda: patched(HEADS[wire.HELLO], 64, "<Q", 1)),
+    ("hello: capabilities", lambda: patched(HEADS[wire.HELLO], 12, "<H", 1)),
+    ("arena: kind 0 with a device", lambda: patched(wire.arena(ON_DEVICE), 24, "B", 0)),
+    ("arena: no granularity", lambda: patched(wire.arena(ON_DEVICE), 32, "<Q", 0)),
+    ("arena: half a unit", lambda: patched(wire.arena(ON_DEVICE), 32, "<Q", 3 << 20)),
+    ("arena: behind the UUID", lambda: patched(wire.arena(ON_DEVICE), 71, "B", 1)),
+    ("event: no slot", lambda: patched(wire.event(EVENT), 8, "<I", 0)),
+    ("event: kind", lambda: patched(wire.event(EVENT), 12, "B", 0)),
+    ("event: behind the kind", lambda: patched(wire.event(EVENT), 15, "B", 1)),
+    ("event: behind the handle", lambda: patched(wire.event(EVENT), 87, "B", 1)),
+    ("opened: code", lambda: patched(HEADS[wire.OPENED], 12, "<I", 2)),
+    ("opened: not UTF-8", lambda: HEADS[wire.OPENED][:16] + b"\xff"),
+    ("offer: inline on a device", lambda: patched(wire.offer(0, 0, 0, 0, 24, 0, form(inline=True), b"", bytes(24)), 8 + 41, "B", 2)),
+    ("offer: record of no event", lambda: patched(patched(offer(), 8 + 41, "B", 2), 8 + 60, "<I", 5)),
     ("arena: id 0", lambda: patched(HEADS[wire.ARENA], 8, "<Q", 0)),
     ("arena: size 0", lambda: patched(HEADS[wire.ARENA], 16, "<Q", 0)),
     ("arena: half a page", lambda: patched(HEADS[wire.ARENA], 16, "<Q", 4095)),
@@ -180,7 +198,7 @@ REFUSED: List[Tuple[str, Callable[[], bytes]]] = [
     ("offer: lanes", lambda: patched(offer(), 8 + 38, "<H", 2)),
     ("offer: bits 0", lambda: patched(offer(), 8 + 37, "B", 0)),
     ("offer: rank 9", lambda: patched(offer(), 8 + 40, "B", 9)),
-    ("offer: device", lambda: patched(offer(), 8 + 41, "B", 2)),
+    ("offer: device", lambda: patched(offer(), 8 + 41, "B", 3)),
     ("offer: device number", lambda: patched(offer(), 8 + 42, "<H", 1)),
     ("offer: flags", lambda: patched(offer(), 8 + 44, "<I", 2)),
     ("offer: inline without being alone", lambda: patched(offer(), 8 + 44, "<I", 1)),
@@ -236,3 +254,12 @@ def test_texts_are_cut_between_characters() -> None:
     assert wire.short_label("x" + "€" * 30) == ("x" + "€" * 18).encode()
     with pytest.raises(ValueError, match="at most 56"):
         wire.label("ä" * 29)
+
+
+def test_offer_on_a_device() -> None:
+    packet = patched(patched(offer(), 8 + 41, "B", wire.CUDA), 8 + 56, "<II", 3, 17)
+    for record in (17, 18):
+        _, (tensors, _) = decode(patched(packet, 8 + 60, "<I", record))
+        ((_, _, _, _, of, _, mark),) = tensors
+        assert of.device == wire.CUDA and mark == wire.Mark(3, record)
+    assert decode(packet)[1][0][0][4] is of  # the record is no part of the form

@@ -1,0 +1,173 @@
+package cuda_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tenure-go/tenure/cuda/internal/fake"
+	"github.com/tenure-go/tenure/python/pythontest"
+	"github.com/tenure-go/tenure/share"
+)
+
+// startConsumer starts testdata/consumer.py with a driver in C that shares
+// memory with that of tests.
+func startConsumer(t *testing.T, dir string) *proc {
+	t.Helper()
+	python := pythontest.Interpreter(t, "numpy")
+	library := filepath.Join(t.TempDir(), "libcuda.so.1")
+	compileC(t, library, "../python/tests/libcuda.c")
+	cmd := exec.Command(python, "testdata/consumer.py")
+	cmd.Env = append(pythontest.Env(".."), "TENURE_SHARE_DIR="+dir, "TENURE_LIBCUDA="+library)
+	return startProc(t, "python", cmd)
+}
+
+// compileC makes a library, or skips the test where there is no C compiler.
+func compileC(t *testing.T, library, source string) {
+	t.Helper()
+	for _, cc := range []string{os.Getenv("CC"), "gcc", "clang", "cc"} {
+		path, err := exec.LookPath(cc)
+		if err != nil {
+			continue
+		}
+		if out, err := exec.Command(path, "-O1", "-shared", "-fPIC", "-pthread", "-o", library, source).CombinedOutput(); err != nil {
+			t.Skipf("%s cannot compile %s: %v\n%s", path, source, err, out)
+		}
+		return
+	}
+	t.Skipf("no C compiler (gcc, clang or cc) to compile %s", source)
+}
+
+// TestSharePython gives tensors of a device to the Python client, whose stream
+// reads them behind the owner's work, and takes them back after its own.
+func TestSharePython(t *testing.T) {
+	for name, mode := range modes {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, fake.Config{Mode: mode, Seed: 3})
+			dir := filepath.Join(t.TempDir(), "s")
+			o := must(share.NewOwner(share.OnDevice(r.devices[0].Memory())))(t)
+			l := must(o.Listen("python", share.InDir(dir)))(t)
+			consumer := startConsumer(t, dir)
+			ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+			defer cancel()
+			p := must(l.Accept(ctx))(t)
+			pair := &pair{owner: o}
+			for i := range 60 {
+				x := pair.numbers(t, 1+i*37, float32(i))
+				var opts []share.OfferOption
+				if i%3 > 0 {
+					opts = append(opts, share.BeforeWork())
+				}
+				must(0, p.Offer(ctx, x, append(opts, share.Label(fmt.Sprint("numbers ", i)))...))(t)
+				x.Release()
+			}
+			must(0, l.Close())(t)
+			must(0, p.Close())(t)
+			if wrong := consumer.finish(false); len(wrong) > 0 {
+				t.Error(wrong)
+			}
+			eventually(t, "the leases end", func() bool { return len(o.Outstanding()) == 0 && o.State().Bytes.Used == 0 })
+			must(0, o.Close())(t)
+			eventually(t, "the arenas go", func() bool { return len(o.State().Arenas) == 0 })
+		})
+	}
+}
+
+// TestSharePythonWaits: a stream of the client waits for the owner's work.
+func TestSharePythonWaits(t *testing.T) {
+	r := newRig(t, fake.Config{Mode: fake.Lazy, Queries: 1 << 30, Idle: time.Hour})
+	dir := filepath.Join(t.TempDir(), "s")
+	o := must(share.NewOwner(share.OnDevice(r.devices[0].Memory())))(t)
+	l := must(o.Listen("python", share.InDir(dir)))(t)
+	consumer := startConsumer(t, dir)
+	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	defer cancel()
+	p := must(l.Accept(ctx))(t)
+	x := (&pair{owner: o}).numbers(t, 100, 1)
+	eventually(t, "the client opens the event", func() bool {
+		err := p.Offer(ctx, x, share.BeforeWork(), share.NoWait(), share.Label("late 1"))
+		return err == nil
+	})
+	if first := <-consumer.lines; first != "late" {
+		t.Fatal(first)
+	}
+	r.finish(t, r.devices[0].Main())
+	must(0, l.Close())(t)
+	must(0, p.Close())(t)
+	if wrong := consumer.finish(false); len(wrong) > 0 {
+		t.Error(wrong)
+	}
+	must(0, x.Release())(t)
+	must(0, o.Close())(t)
+	eventually(t, "the arenas go", func() bool { return len(o.State().Arenas) == 0 })
+}
+
+// TestSharePythonDies: what a killed client holds is free again.
+func TestSharePythonDies(t *testing.T) {
+	r := newRig(t, fake.Config{})
+	dir := filepath.Join(t.TempDir(), "s")
+	o := must(share.NewOwner(share.OnDevice(r.devices[0].Memory())))(t)
+	l := must(o.Listen("python", share.InDir(dir)))(t)
+	consumer := startConsumer(t, dir)
+	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	defer cancel()
+	p := must(l.Accept(ctx))(t)
+	x := (&pair{owner: o}).numbers(t, 100, 1)
+	must(0, p.Offer(ctx, x, share.Label("hold")))(t)
+	x.Release()
+	if !consumer.await("holds", nil) {
+		t.Fatal(consumer.said)
+	}
+	if n := len(o.Outstanding()); n != 1 {
+		t.Errorf("got %d leases, want 1", n)
+	}
+	must(0, consumer.cmd.Process.Kill())(t)
+	consumer.finish(true)
+	eventually(t, "the lease ends", func() bool { return len(o.Outstanding()) == 0 && o.State().Bytes.Used == 0 })
+	must(0, l.Close())(t)
+	must(0, o.Close())(t)
+	eventually(t, "the arenas go", func() bool { return len(o.State().Arenas) == 0 })
+}
+
+// TestSharePythonWithoutDriver: the owner and the client are told in one line.
+func TestSharePythonWithoutDriver(t *testing.T) {
+	r := newRig(t, fake.Config{})
+	dir := filepath.Join(t.TempDir(), "s")
+	o := must(share.NewOwner(share.OnDevice(r.devices[0].Memory())))(t)
+	l := must(o.Listen("python", share.InDir(dir)))(t)
+	x := (&pair{owner: o}).numbers(t, 100, 1)
+	must(0, o.Publish("weights", x))(t)
+	cmd := exec.Command(pythontest.Interpreter(t, "numpy"), "-c", `
+import tenure
+peer = tenure.attach("python")
+try: peer.get("weights", 30)
+except tenure.RefusedError as e: print(e)
+try: peer.receive(30)
+except tenure.DeviceError as e: print(e)
+print("clean")
+`)
+	cmd.Env = append(pythontest.Env(".."), "TENURE_SHARE_DIR="+dir, "TENURE_LIBCUDA="+filepath.Join(dir, "libcuda.so.1"))
+	consumer := startProc(t, "python", cmd)
+	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	defer cancel()
+	p := must(l.Accept(ctx))(t)
+	if err := p.Offer(ctx, x); !errors.Is(err, share.ErrRefused) || !strings.Contains(err.Error(), "cuda: no driver: ") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("got %v, want ErrRefused and one line that says why", err)
+	}
+	x.Release()
+	if wrong := consumer.finish(false); len(wrong) > 0 {
+		t.Error(wrong)
+	}
+	if said := consumer.said; len(said) != 3 || !strings.Contains(said[0], "cuda: no driver: ") || !strings.HasPrefix(said[1], "cuda: no driver: ") {
+		t.Errorf("got %q, want a line of each call that says why", said)
+	}
+	must(0, l.Close())(t)
+	must(0, p.Close())(t)
+	must(0, o.Close())(t)
+}
