@@ -10,6 +10,7 @@ import (
 
 	"github.com/tenure-go/tenure/cuda"
 	"github.com/tenure-go/tenure/cuda/internal/driver"
+	"github.com/tenure-go/tenure/cuda/internal/driver/drivertest"
 	"github.com/tenure-go/tenure/cuda/internal/fake"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/tensor"
@@ -44,7 +45,7 @@ func scenario(c *cuda.Driver, x *tensor.Tensor) (err error) {
 			_ = a.Close()
 		}
 	}()
-	m, e := d.Compile(testKernels)
+	m, e := d.Compile(drivertest.PTX)
 	if e != nil {
 		return e
 	}
@@ -139,7 +140,7 @@ func TestEachCallFails(t *testing.T) {
 func TestLaunchMisuse(t *testing.T) {
 	r := newRig(t, fake.Config{Devices: 2})
 	s := r.stream(t, 0)
-	m := must(r.devices[0].Compile(testKernels))(t)
+	m := must(r.devices[0].Compile(drivertest.PTX))(t)
 	defer m.Close()
 	sum := must(m.Function("sum"))(t)
 	x := must(s.Zeros(host(t, 4, 0).DType(), host(t, 4, 0).Shape()))(t)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tenure-go/tenure/cuda"
+	"github.com/tenure-go/tenure/cuda/internal/driver/drivertest"
 	"github.com/tenure-go/tenure/cuda/internal/fake"
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/memory"
@@ -30,7 +31,7 @@ func TestPage(t *testing.T) {
 	onEach(t, fake.Config{}, func(t *testing.T, r *rig) {
 		ctx, d := context.Background(), r.devices[0]
 		host := host(t, 1024, 0)
-		ptx := testKernels
+		ptx := drivertest.PTX
 
 		// Ownership.
 		s := ok(d.NewStream())

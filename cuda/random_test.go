@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/tenure-go/tenure/cuda"
+	"github.com/tenure-go/tenure/cuda/internal/driver/drivertest"
 	"github.com/tenure-go/tenure/cuda/internal/fake"
 	"github.com/tenure-go/tenure/dlpack"
 	"github.com/tenure-go/tenure/internal/invariant"
@@ -22,63 +23,6 @@ var (
 	programs  = flag.Int("programs", 300, "random programs on streams")
 	firstSeed = flag.Uint64("seed", 1, "seed of the first one")
 )
-
-// testKernels is PTX text: sum computes c = a + b, and bump a = a + v.
-const testKernels = `
-.version 7.0
-.target sm_70
-.address_size 64
-
-.visible .entry sum(.param .u64 a, .param .u64 b, .param .u64 c, .param .u32 n)
-{
-	.reg .pred %p;
-	.reg .u32 %i, %n, %x, %y, %t;
-	.reg .u64 %a, %b, %c, %o;
-	ld.param.u64 %a, [a];
-	ld.param.u64 %b, [b];
-	ld.param.u64 %c, [c];
-	ld.param.u32 %n, [n];
-	mov.u32 %t, %ctaid.x;
-	mov.u32 %i, %ntid.x;
-	mul.lo.u32 %t, %t, %i;
-	mov.u32 %i, %tid.x;
-	add.u32 %i, %i, %t;
-	setp.ge.u32 %p, %i, %n;
-	@%p ret;
-	mul.wide.u32 %o, %i, 4;
-	add.u64 %a, %a, %o;
-	add.u64 %b, %b, %o;
-	add.u64 %c, %c, %o;
-	ld.global.u32 %x, [%a];
-	ld.global.u32 %y, [%b];
-	add.u32 %x, %x, %y;
-	st.global.u32 [%c], %x;
-	ret;
-}
-
-.visible .entry bump(.param .u64 a, .param .u32 v, .param .u32 n)
-{
-	.reg .pred %p;
-	.reg .u32 %i, %n, %x, %v, %t;
-	.reg .u64 %a, %o;
-	ld.param.u64 %a, [a];
-	ld.param.u32 %v, [v];
-	ld.param.u32 %n, [n];
-	mov.u32 %t, %ctaid.x;
-	mov.u32 %i, %ntid.x;
-	mul.lo.u32 %t, %t, %i;
-	mov.u32 %i, %tid.x;
-	add.u32 %i, %i, %t;
-	setp.ge.u32 %p, %i, %n;
-	@%p ret;
-	mul.wide.u32 %o, %i, 4;
-	add.u64 %a, %a, %o;
-	ld.global.u32 %x, [%a];
-	add.u32 %x, %x, %v;
-	st.global.u32 [%a], %x;
-	ret;
-}
-`
 
 // value is a tensor of a random program and its elements.
 type value struct {
@@ -161,7 +105,7 @@ func (p *program) open(process int, cfg fake.Config, w *counted) {
 	c := must(cuda.New(drv))(p.t)
 	for i := range c.Len() {
 		d := must(c.Device(i))(p.t)
-		mod := must(d.Compile(testKernels))(p.t)
+		mod := must(d.Compile(drivertest.PTX))(p.t)
 		p.places = append(p.places, &place{
 			d: d, process: process, module: mod, sum: must(mod.Function("sum"))(p.t), bump: must(mod.Function("bump"))(p.t),
 			libs: [2]*foreign{newForeign(p.t, m, drv, i), newForeign(p.t, m, drv, i)},

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/tenure-go/tenure/cuda"
+	"github.com/tenure-go/tenure/cuda/internal/driver/drivertest"
 	"github.com/tenure-go/tenure/cuda/internal/fake"
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/shape"
@@ -126,36 +127,11 @@ func (s *side) reports(orphaned bool) {
 	}
 }
 
-const fillText = `.version 7.0
-.target sm_70
-.address_size 64
-.visible .entry fill(.param .u64 out, .param .u32 value, .param .u32 n)
-{
-	.reg .u32 %r<8>;
-	.reg .u64 %rd<4>;
-	.reg .pred %p;
-	ld.param.u64 %rd0, [out];
-	ld.param.u32 %r0, [value];
-	ld.param.u32 %r1, [n];
-	mov.u32 %r2, %ctaid.x;
-	mov.u32 %r3, %ntid.x;
-	mov.u32 %r4, %tid.x;
-	mad.lo.u32 %r5, %r2, %r3, %r4;
-	setp.ge.u32 %p, %r5, %r1;
-	@%p bra DONE;
-	mul.wide.u32 %rd1, %r5, 4;
-	add.u64 %rd2, %rd0, %rd1;
-	st.global.u32 [%rd2], %r0;
-DONE:
-	ret;
-}
-`
-
 // stampTensor fills a tensor of the owner's arena, on the stream.
 func (s *side) stampTensor(on *cuda.Stream, x *tensor.Tensor, v uint32) error {
 	if s.fill == nil {
 		var err error
-		if s.code, err = s.d.Compile(fillText); err != nil {
+		if s.code, err = s.d.Compile(drivertest.PTX); err != nil {
 			return err
 		}
 		if s.fill, err = s.code.Function("fill"); err != nil {

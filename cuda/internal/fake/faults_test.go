@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tenure-go/tenure/cuda/internal/driver"
+	"github.com/tenure-go/tenure/cuda/internal/driver/drivertest"
 	"github.com/tenure-go/tenure/internal/invariant"
 )
 
@@ -128,7 +129,7 @@ func TestCheckLeaks(t *testing.T) {
 		"reservation": func(b *bench) { b.ok(second(b.MemAddressReserve(small, 0))) },
 		"handle":      func(b *bench) { b.ok(second(b.MemCreate(small, driver.AllocationProp{}))) },
 		"module": func(b *bench) {
-			_, _, err := b.ModuleLoadData(b.ctx[0], addText)
+			_, _, err := b.ModuleLoadData(b.ctx[0], drivertest.PTX)
 			b.ok(err)
 		},
 	}

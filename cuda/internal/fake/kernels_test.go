@@ -7,45 +7,17 @@ import (
 	"testing"
 
 	"github.com/tenure-go/tenure/cuda/internal/driver"
+	"github.com/tenure-go/tenure/cuda/internal/driver/drivertest"
 )
 
-// addText adds 1 to n words at dst, which it reads at src.
-const addText = `.version 7.0
-.target sm_70
-.address_size 64
-.visible .entry add(.param .u64 dst, .param .u64 src, .param .u32 n)
-{
-	.reg .u32 %r<6>;
-	.reg .u64 %rd<6>;
-	.reg .pred %p;
-	ld.param.u64 %rd0, [dst];
-	ld.param.u64 %rd1, [src];
-	ld.param.u32 %r0, [n];
-	mov.u32 %r1, %ctaid.x;
-	mov.u32 %r2, %ntid.x;
-	mov.u32 %r3, %tid.x;
-	mad.lo.u32 %r4, %r1, %r2, %r3;
-	setp.ge.u32 %p, %r4, %r0;
-	@%p bra done;
-	mul.wide.u32 %rd2, %r4, 4;
-	add.u64 %rd3, %rd1, %rd2;
-	ld.global.u32 %r5, [%rd3];
-	add.u32 %r5, %r5, 1;
-	add.u64 %rd4, %rd0, %rd2;
-	st.global.u32 [%rd4], %r5;
-done:
-	ret;
-}
-`
-
-// kernel loads addText in the first context.
+// kernel loads the kernel that adds 1, in the first context.
 func (b *bench) kernel() (driver.Module, driver.Function) {
 	b.t.Helper()
-	m, log, err := b.ModuleLoadData(b.ctx[0], addText)
+	m, log, err := b.ModuleLoadData(b.ctx[0], drivertest.PTX)
 	if err != nil {
 		b.t.Fatal(err, log)
 	}
-	f, err := b.ModuleGetFunction(b.ctx[0], m, "add")
+	f, err := b.ModuleGetFunction(b.ctx[0], m, "next")
 	b.ok(err)
 	return m, f
 }
@@ -155,7 +127,7 @@ func TestModules(t *testing.T) {
 	m, f := b.kernel()
 	_, err = b.ModuleGetFunction(b.ctx[0], m, "sub")
 	want(t, err, driver.NotFound)
-	_, err = b.ModuleGetFunction(b.ctx[1], m, "add")
+	_, err = b.ModuleGetFunction(b.ctx[1], m, "next")
 	want(t, err, driver.InvalidHandle)
 	if n, err := b.FuncGetAttribute(driver.FuncMaxThreadsPerBlock, f); n != 1024 || err != nil {
 		t.Errorf("got %d threads, %v", n, err)

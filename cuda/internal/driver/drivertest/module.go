@@ -7,43 +7,10 @@ import (
 	"github.com/tenure-go/tenure/cuda/internal/driver"
 )
 
-// fillPTX sets count words to a value, one per thread.
-const fillPTX = `.version 6.4
-.target sm_52
-.address_size 64
-
-.visible .entry fill(
-	.param .u64 to,
-	.param .u32 value,
-	.param .u32 count
-)
-{
-	.reg .pred %p<2>;
-	.reg .b32 %r<7>;
-	.reg .b64 %rd<5>;
-
-	ld.param.u64 %rd1, [to];
-	ld.param.u32 %r1, [value];
-	ld.param.u32 %r2, [count];
-	mov.u32 %r3, %ctaid.x;
-	mov.u32 %r4, %ntid.x;
-	mov.u32 %r5, %tid.x;
-	mad.lo.s32 %r6, %r3, %r4, %r5;
-	setp.ge.u32 %p1, %r6, %r2;
-	@%p1 bra DONE;
-	cvta.to.global.u64 %rd2, %rd1;
-	mul.wide.u32 %rd3, %r6, 4;
-	add.s64 %rd4, %rd2, %rd3;
-	st.global.u32 [%rd4], %r1;
-DONE:
-	ret;
-}
-`
-
 // fill loads the kernel.
 func (r *rig) fill() driver.Function {
 	r.Helper()
-	m, log, err := r.ModuleLoadData(r.ctx, fillPTX)
+	m, log, err := r.ModuleLoadData(r.ctx, PTX)
 	if err != nil {
 		r.Fatalf("%v\n%s", err, log)
 	}
@@ -85,7 +52,7 @@ func testModuleFails(r *rig) {
 		r.Error("ModuleLoadData of no PTX: got no log of the compiler")
 	}
 	r.Logf("log of the compiler: %s", log)
-	m, log, err := r.ModuleLoadData(r.ctx, fillPTX)
+	m, log, err := r.ModuleLoadData(r.ctx, PTX)
 	if err != nil {
 		r.Fatalf("%v\n%s", err, log)
 	}
