@@ -20,6 +20,7 @@ import (
 	"github.com/tenure-go/tenure/dlpack/capi"
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/memory"
+	"github.com/tenure-go/tenure/python/pythontest"
 	"github.com/tenure-go/tenure/shape"
 	"github.com/tenure-go/tenure/tensor"
 )
@@ -28,10 +29,7 @@ import (
 // process. $TENURE_LIBPYTHON is the library of an installation that has none:
 // one of the same version, whose home $PYTHONHOME is.
 var interpreter = sync.OnceValues(func() (*capi.Python, error) {
-	name := os.Getenv("TENURE_PYTHON")
-	if name == "" {
-		name = "python3"
-	}
+	name := pythontest.Command()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	var in capi.Interpreter
@@ -55,29 +53,19 @@ var interpreter = sync.OnceValues(func() (*capi.Python, error) {
 func python(t testing.TB, modules ...string) *capi.Python {
 	t.Helper()
 	p, err := interpreter()
-	if err != nil {
-		t.Skipf("no Python in this process (TENURE_PYTHON names one): %v", err)
-	}
-	for _, m := range modules {
-		if err := p.Run("import " + m); err != nil {
-			text := strings.TrimSpace(err.Error())
-			t.Skipf("no module %s for Python: %s", m, text[strings.LastIndexByte(text, '\n')+1:])
-		}
-	}
+	pythontest.Need(t, p, err, modules...)
 	return p
 }
 
 func run(t testing.TB, p *capi.Python, format string, args ...any) {
 	t.Helper()
-	if err := p.Run(fmt.Sprintf(format, args...)); err != nil {
-		t.Errorf("%v", err)
-	}
+	pythontest.Run(t, p, fmt.Sprintf(format, args...))
 }
 
 // collect deletes names and lets Python free the objects that they referred to.
 func collect(t testing.TB, p *capi.Python, names string) {
 	t.Helper()
-	run(t, p, "del %s\nimport gc; gc.collect()", names)
+	pythontest.Collect(t, p, names)
 	memory.Reclaim()
 }
 

@@ -21,20 +21,16 @@ import (
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/memory/memorytest"
+	"github.com/tenure-go/tenure/python/pythontest"
 	"github.com/tenure-go/tenure/shape"
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// thePython is the interpreter of the tests: that of $TENURE_PYTHON, or else
-// python3.
+// thePython is the interpreter of the tests.
 var thePython = sync.OnceValues(func() (*Python, error) {
-	name := os.Getenv("TENURE_PYTHON")
-	if name == "" {
-		name = "python3"
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	in, err := FindPython(ctx, name)
+	in, err := FindPython(ctx, pythontest.Command())
 	if err != nil {
 		return nil, err
 	}
@@ -45,15 +41,7 @@ var thePython = sync.OnceValues(func() (*Python, error) {
 func python(t testing.TB, modules ...string) *Python {
 	t.Helper()
 	p, err := thePython()
-	if err != nil {
-		t.Skipf("no Python in this process (TENURE_PYTHON names one): %v", err)
-	}
-	for _, m := range modules {
-		if err := p.Run("import " + m); err != nil {
-			text := strings.TrimSpace(err.Error())
-			t.Skipf("no module %s for Python: %s", m, text[strings.LastIndexByte(text, '\n')+1:])
-		}
-	}
+	pythontest.Need(t, p, err, modules...)
 	return p
 }
 
@@ -67,19 +55,16 @@ func numpy2(t testing.TB) *Python {
 	return p
 }
 
-// run runs source; what an assert says is in the error.
 func run(t testing.TB, p *Python, source string) {
 	t.Helper()
-	if err := p.Run(source); err != nil {
-		t.Errorf("%v", err)
-	}
+	pythontest.Run(t, p, source)
 }
 
 // collect deletes names of module __main__ and lets Python free the objects
 // that they referred to.
 func collect(t testing.TB, p *Python, names string) {
 	t.Helper()
-	run(t, p, "del "+names+"\nimport gc; gc.collect()")
+	pythontest.Collect(t, p, names)
 	memory.Reclaim()
 }
 

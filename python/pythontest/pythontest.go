@@ -5,6 +5,8 @@
 // modules that a test needs, or else a virtual environment in the user's cache
 // folder, which the first test that needs it creates and fills over the
 // network. If there is none of these, the test skips and lists the attempts.
+// [Command], [Need], [Run] and [Collect] are for a Python in the process of the
+// test.
 // Nothing here owns tensors; everything may be called from any goroutine, and
 // from several processes.
 package pythontest
