@@ -18,19 +18,27 @@ import (
 
 // startConsumer starts testdata/consumer.py with a driver in C that shares
 // memory with that of tests.
-func startConsumer(t *testing.T, dir string) *proc {
+func startConsumer(t *testing.T, dir string, env ...string) *proc {
 	t.Helper()
 	python := pythontest.Interpreter(t, "numpy")
 	library := filepath.Join(t.TempDir(), "libcuda.so.1")
 	compileC(t, library, "../python/tests/libcuda.c")
 	cmd := exec.Command(python, "testdata/consumer.py")
 	cmd.Env = append(pythontest.Env(".."), "TENURE_SHARE_DIR="+dir, "TENURE_LIBCUDA="+library)
+	cmd.Env = append(cmd.Env, env...)
 	return startProc(t, "python", cmd)
 }
+
+// compiled is the driver in C, after the first test that needs it.
+var compiled []byte
 
 // compileC makes a library, or skips the test where there is no C compiler.
 func compileC(t *testing.T, library, source string) {
 	t.Helper()
+	if compiled != nil {
+		must(0, os.WriteFile(library, compiled, 0o755))(t)
+		return
+	}
 	for _, cc := range []string{os.Getenv("CC"), "gcc", "clang", "cc"} {
 		path, err := exec.LookPath(cc)
 		if err != nil {
@@ -39,6 +47,7 @@ func compileC(t *testing.T, library, source string) {
 		if out, err := exec.Command(path, "-O1", "-shared", "-fPIC", "-pthread", "-o", library, source).CombinedOutput(); err != nil {
 			t.Skipf("%s cannot compile %s: %v\n%s", path, source, err, out)
 		}
+		compiled = must(os.ReadFile(library))(t)
 		return
 	}
 	t.Skipf("no C compiler (gcc, clang or cc) to compile %s", source)
@@ -108,31 +117,62 @@ func TestSharePythonWaits(t *testing.T) {
 	eventually(t, "the arenas go", func() bool { return len(o.State().Arenas) == 0 })
 }
 
-// TestSharePythonDies: what a killed client holds is free again.
+// TestSharePythonDies kills the client at each of its steps, and while it holds
+// a tensor. Nothing that it had is lost.
 func TestSharePythonDies(t *testing.T) {
-	r := newRig(t, fake.Config{})
-	dir := filepath.Join(t.TempDir(), "s")
-	o := must(share.NewOwner(share.OnDevice(r.devices[0].Memory())))(t)
-	l := must(o.Listen("python", share.InDir(dir)))(t)
-	consumer := startConsumer(t, dir)
+	for _, step := range []int{0, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33} {
+		t.Run(fmt.Sprint(step), func(t *testing.T) {
+			if testing.Short() && step > 0 {
+				t.Skip("a process for each step")
+			}
+			r := newRig(t, fake.Config{Mode: fake.Lazy})
+			dir := filepath.Join(t.TempDir(), "s")
+			o := must(share.NewOwner(share.OnDevice(r.devices[0].Memory())))(t)
+			l := must(o.Listen("python", share.InDir(dir)))(t)
+			consumer := startConsumer(t, dir, "TENURE_INVARIANTS=1", fmt.Sprint("TENURE_CRASH_AT=", step))
+			offerUntilGone(t, o, l, consumer, step == 0)
+			if wrong := consumer.finish(true); len(wrong) > 0 {
+				t.Error(wrong)
+			}
+			eventually(t, "the leases end", func() bool { return len(o.Outstanding()) == 0 && o.State().Bytes.Used == 0 })
+			must(0, l.Close())(t)
+			must(0, o.Close())(t)
+			eventually(t, "the arenas go", func() bool { return len(o.State().Arenas) == 0 })
+		})
+	}
+}
+
+// offerUntilGone offers tensors whose work is not complete, and ends arenas,
+// until the client is dead. With hold it kills the client while it holds one.
+func offerUntilGone(t *testing.T, o *share.Owner, l *share.Listener, consumer *proc, hold bool) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	defer cancel()
-	p := must(l.Accept(ctx))(t)
-	x := (&pair{owner: o}).numbers(t, 100, 1)
-	must(0, p.Offer(ctx, x, share.Label("hold")))(t)
-	x.Release()
-	if !consumer.await("holds", nil) {
-		t.Fatal(consumer.said)
+	go func() {
+		<-consumer.ended
+		cancel()
+	}()
+	p, err := l.Accept(ctx)
+	for i := 0; err == nil && ctx.Err() == nil; i++ {
+		label := fmt.Sprint("numbers ", i)
+		if hold {
+			label = "hold"
+		}
+		x := (&pair{owner: o}).numbers(t, 100, float32(i))
+		err = p.Offer(ctx, x, share.BeforeWork(), share.Label(label))
+		x.Release()
+		if hold && consumer.await("holds", nil) {
+			if n := len(o.Outstanding()); n != 1 {
+				t.Errorf("got %d leases, want 1", n)
+			}
+			must(0, consumer.cmd.Process.Kill())(t)
+			return
+		}
+		if i%10 == 9 {
+			eventually(t, "the leases end", func() bool { return len(o.Outstanding()) == 0 || ctx.Err() != nil })
+			o.Collect()
+		}
 	}
-	if n := len(o.Outstanding()); n != 1 {
-		t.Errorf("got %d leases, want 1", n)
-	}
-	must(0, consumer.cmd.Process.Kill())(t)
-	consumer.finish(true)
-	eventually(t, "the lease ends", func() bool { return len(o.Outstanding()) == 0 && o.State().Bytes.Used == 0 })
-	must(0, l.Close())(t)
-	must(0, o.Close())(t)
-	eventually(t, "the arenas go", func() bool { return len(o.State().Arenas) == 0 })
 }
 
 // TestSharePythonWithoutDriver: the owner and the client are told in one line.
