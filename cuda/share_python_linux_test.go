@@ -211,3 +211,48 @@ print("clean")
 	must(0, p.Close())(t)
 	must(0, o.Close())(t)
 }
+
+const torchConsumer = `
+import tenure, torch
+for received in tenure.attach("python"):
+    y = torch.from_dlpack(received)
+    print(received.label, y.device.type, int(y.double().sum().item()), flush=True)
+    del y
+    received.release()
+print("clean")
+`
+
+// TestSharePythonTorch gives tensors of the computer's device to PyTorch in
+// another process, by the client.
+func TestSharePythonTorch(t *testing.T) {
+	r := realRig(t, 1)
+	dir := filepath.Join(t.TempDir(), "s")
+	o := must(share.NewOwner(share.OnDevice(r.devices[0].Memory())))(t)
+	l := must(o.Listen("python", share.InDir(dir)))(t)
+	cmd := exec.Command(pythontest.Interpreter(t, "numpy", "torch"), "-c", torchConsumer)
+	cmd.Env = append(pythontest.Env(".."), "TENURE_SHARE_DIR="+dir)
+	consumer := startProc(t, "python", cmd)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	p := must(l.Accept(ctx))(t)
+	for i, n := range []int{1, 1000, 4 << 20, 1000} {
+		x := (&pair{owner: o}).numbers(t, n, float32(i))
+		var opts []share.OfferOption
+		if i%2 > 0 {
+			opts = append(opts, share.BeforeWork())
+		}
+		must(0, p.Offer(ctx, x, append(opts, share.Label(fmt.Sprint(i)))...))(t)
+		x.Release()
+		if got, want := <-consumer.lines, fmt.Sprintf("%d cuda %d", i, n*i+n*(n-1)/2); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	must(0, l.Close())(t)
+	must(0, p.Close())(t)
+	if wrong := consumer.finish(false); len(wrong) > 0 {
+		t.Error(wrong)
+	}
+	eventually(t, "the leases end", func() bool { return len(o.Outstanding()) == 0 && o.State().Bytes.Used == 0 })
+	must(0, o.Close())(t)
+	eventually(t, "the arenas go", func() bool { return len(o.State().Arenas) == 0 })
+}

@@ -7,13 +7,20 @@ from __future__ import annotations
 
 import ctypes
 import os
+import platform
 import threading
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, Optional, Sequence, Tuple
 
 from .errors import DeviceError
 
 LIBRARY = "TENURE_LIBCUDA"
 """The environment variable that names another library."""
+_NAME = "libcuda.so.1"
+_TRIPLET = f"/usr/lib/{platform.machine()}-linux-gnu"
+_FOLDERS = (
+    "/usr/lib/wsl/lib", "/usr/local/nvidia/lib64", "/usr/lib64", "/run/opengl-driver/lib", _TRIPLET, f"{_TRIPLET}/nvidia", f"{_TRIPLET}/tegra",
+)  # fmt: skip
+"""Of containers, and of systems whose loader is not told of them."""
 READ, READ_WRITE = 1, 3
 INVALID_VALUE, OUT_OF_MEMORY, NOT_SUPPORTED = 1, 2, 801
 _ON_DEVICE = 1
@@ -93,10 +100,7 @@ class Driver:
     """The functions of the library. The methods that have a context's name in them need one that is current."""
 
     def __init__(self, library: str) -> None:
-        try:
-            self._library = ctypes.CDLL(library)
-        except OSError as e:
-            raise DeviceError(f"cuda: no driver: {e}") from None
+        self._library = load(library)
         self._functions: Dict[str, Any] = {}
         for name, types in {**_FUNCTIONS, **_NEWER}.items():
             function = getattr(self._library, name, None)
@@ -183,6 +187,23 @@ class Driver:
         return bool(result == 0)
 
 
+def load(library: str, folders: Sequence[str] = _FOLDERS) -> ctypes.CDLL:
+    """The library, by its path, or by its name where the loader or one of the folders has it."""
+    try:
+        return ctypes.CDLL(library)
+    except OSError as e:
+        why = e
+    for folder in folders if library == _NAME else ():
+        path = os.path.join(folder, library)
+        if os.path.exists(path):
+            try:
+                return ctypes.CDLL(path)
+            except OSError as e:  # a file that does not load is the answer
+                why = e
+                break
+    raise DeviceError(f"cuda: no driver: {' '.join(str(why).split())}") from None
+
+
 _lock = threading.Lock()
 _the: Optional[Driver] = None
 
@@ -192,7 +213,7 @@ def the() -> Driver:
     global _the
     with _lock:
         if _the is None:
-            _the = Driver(os.environ.get(LIBRARY) or "libcuda.so.1")
+            _the = Driver(os.environ.get(LIBRARY) or _NAME)
         return _the
 
 

@@ -558,3 +558,18 @@ def test_many_threads(library: Library, start: Start) -> None:
         assert kind == wire.RELEASE
         gone.extend(serials)
     assert sorted(gone) == list(range(1, 201)) and service.the() is not None
+
+
+def test_library_of_a_folder(folder: Path, tmp_path: Path) -> None:
+    """Where the loader does not find the library, by a name that is none."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(driver, "_NAME", "libcuda-of-no-system.so.1")
+        (tmp_path / driver._NAME).write_bytes(Path(build(folder, "")).read_bytes())
+        assert driver.load(driver._NAME, [str(tmp_path / "none"), str(tmp_path)]).fake_live() == 0
+        broken = tmp_path / "broken"
+        broken.mkdir()
+        (broken / driver._NAME).write_text("text")
+        with pytest.raises(tenure.DeviceError, match=f"^cuda: no driver: {broken}/"):
+            driver.load(driver._NAME, [str(broken), str(tmp_path)])
+        with pytest.raises(tenure.DeviceError, match="^cuda: no driver: libcuda-of-no-system.so.1: cannot open"):
+            driver.load(driver._NAME, [])
