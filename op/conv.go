@@ -3,6 +3,7 @@ package op
 import (
 	"fmt"
 
+	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/shape"
 )
 
@@ -24,11 +25,18 @@ var convOps = []*Def{
 	},
 }
 
-// wantConvTypes checks the element types of a convolution of floats.
+// wantConvTypes checks the element types of a convolution of floats. Scales and
+// shifts before one of 16-bit floats are f32.
 func (s *Sig) wantConvTypes() error {
 	for i := range s.Args {
 		if err := s.want(i, floats); err != nil {
 			return err
+		}
+		if half := s.Args[0].DType; i >= 4 && (half == dtype.F16 || half == dtype.BF16) { // of a prologue
+			if err := s.want(i, setOf(dtype.F32)); err != nil {
+				return err
+			}
+			continue
 		}
 		if err := s.wantLike(i, 0); err != nil {
 			return err

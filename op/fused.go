@@ -10,7 +10,7 @@ import (
 var fusedOps = []*Def{{
 	Name: "fused_conv",
 	Doc: "computes conv(relu?(x * pre_scale + pre_shift), w) + bias + residual, then an activation, then a pooling; " +
-		"operands x, w, bias, residual, pre_scale, pre_shift",
+		"operands x, w, bias, residual, pre_scale, pre_shift, the last two of f32 where x has 16 bits",
 	MinArgs: 2, MaxArgs: 6,
 	Attrs: append([]AttrDef{
 		intAttr("pre_relu", 0),

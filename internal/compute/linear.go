@@ -103,7 +103,7 @@ func gemmSizes(c *op.Call, p *product2) error {
 // fusedSizes sets the matrix product of a fused_matmul and the operations fused
 // into it.
 func fusedSizes(c *op.Call, p *product2) error {
-	if c.In[0].DType != dtype.F32 {
+	if dt := c.In[0].DType; dt != dtype.F32 && !isHalf(dt) {
 		return unsupported(c)
 	}
 	p.fill(c, 0, 1, c.Int("transB") != 0)
@@ -122,7 +122,7 @@ func productOp(sizes sizing) binder {
 func productOn(c *op.Call, sizes sizing) (Kernel, error) {
 	switch dt := c.In[0].DType; {
 	case isHalf(dt):
-		return halfAsF32(c)
+		return &halfGemm{problem: floatGemm{sizes: sizes}, half: gemm.Half{Type: dt}}, nil
 	case dt == dtype.F32:
 		return &floatGemm{sizes: sizes}, nil
 	case dt == dtype.F64:
@@ -156,12 +156,8 @@ func (p *product2) floatGemm() gemm.Gemm {
 }
 
 func (k *floatGemm) Refill(t *Task) error {
-	if err := k.sizes(t.Call, &k.problem); err != nil {
+	if err := k.fill(t.Call); err != nil {
 		return err
-	}
-	k.Gemm = k.problem.floatGemm()
-	if anyGaps(t.Call) {
-		k.lay(t.Call)
 	}
 	if k.weights != nil {
 		if t.Call.In[1].Shape != k.weights {
@@ -173,6 +169,18 @@ func (k *floatGemm) Refill(t *Task) error {
 	}
 	k.Prepare(t.variant)
 	t.Tiles, t.Scratch = k.Tiles(), k.ScratchBytes()
+	return nil
+}
+
+// fill sets the problem of a call, which is not prepared.
+func (k *floatGemm) fill(c *op.Call) error {
+	if err := k.sizes(c, &k.problem); err != nil {
+		return err
+	}
+	k.Gemm = k.problem.floatGemm()
+	if anyGaps(c) {
+		k.lay(c)
+	}
 	return nil
 }
 
@@ -216,13 +224,13 @@ func matricesOf(none []int, a *op.Arg, batch int) (rows int, strides []int) {
 	return rows, none
 }
 
-// rowsLaid is for products of f32: the elements of a row follow each other. A
-// result of one column is computed as a row. Where all matrices of A meet one B
-// they are computed as one matrix, whose rows must have one distance: sums
-// depend on how many rows there are.
+// rowsLaid is for products of f32 and of 16-bit floats: the elements of a row
+// follow each other. A result of one column is computed as a row. Where all
+// matrices of A meet one B they are computed as one matrix, whose rows must
+// have one distance: sums depend on how many rows there are.
 func rowsLaid(s *op.Sig, in, out []*shape.Layout) bool {
 	y := s.Results[0].Shape
-	if s.Args[0].DType != dtype.F32 || len(in) > 2 && in[2] != nil && !in[2].IsContiguous() {
+	if dt := s.Args[0].DType; dt != dtype.F32 && !isHalf(dt) || len(in) > 2 && in[2] != nil && !in[2].IsContiguous() {
 		return false
 	}
 	folds := foldsBatch(s)
@@ -271,9 +279,17 @@ func packedProductOp(sizes sizing) packer {
 // packedProduct reads a constant right matrix in panels.
 func packedProduct(v *kernel.Variant, c *op.Call, sizes sizing, constants Constants) (Kernel, error) {
 	k, err := productOn(c, sizes)
-	g, ok := k.(*floatGemm)
-	if err != nil || !ok || !constants.Is(1) {
+	if err != nil || !constants.Is(1) {
 		return k, err
+	}
+	var g *floatGemm
+	switch k := k.(type) {
+	case *floatGemm:
+		g = k
+	case *halfGemm:
+		g = &k.problem
+	default:
+		return k, nil
 	}
 	if err := sizes(c, &g.problem); err != nil {
 		return nil, err
@@ -283,7 +299,7 @@ func packedProduct(v *kernel.Variant, c *op.Call, sizes sizing, constants Consta
 	if p := &g.problem; elements(&c.In[1]) == p.k*p.n && p.k > 0 && 2*p.n >= gemm.PanelWidth(v) {
 		g.weights, g.compressed = c.In[1].Shape, constants.Compressed
 	}
-	return g, nil
+	return k, nil
 }
 
 // setForms decides the form of the right matrix when the task is bound.

@@ -51,6 +51,8 @@ func TestRefillKeepsForms(t *testing.T) {
 		return []op.Arg{random(dtype.U8, 1, 0, 255, rows, 70), random(dtype.I8, 2, -128, 127, 70, 100)}
 	}
 	pads := attrs("pads", []int64{1, 1, 1, 1})
+	f16 := func(seed uint64, dims ...int) op.Arg { return random(dtype.F16, seed, -1, 1, dims...) }
+	halfImage := func(h, w int) []op.Arg { return []op.Arg{f16(1, 1, 20, h, w), f16(5, 70, 20, 3, 3)} }
 	for _, c := range []struct {
 		name       string
 		attrs      op.Attrs
@@ -70,6 +72,10 @@ func TestRefillKeepsForms(t *testing.T) {
 		{"conv", attrs("dilations", []int64{300, 1}, "pads", []int64{300, 0, 300, 0}), []op.Arg{f32(1, 1, 3, 1, 20000), f32(6, 20, 3, 3, 1)}, []op.Arg{f32(1, 1, 3, 310, 5), f32(6, 20, 3, 3, 1)}, false},
 		{"conv", attrs("group", 40), []op.Arg{f32(1, 1, 40, 9, 9), f32(6, 40, 1, 3, 3)}, []op.Arg{f32(1, 3, 40, 20, 11), f32(6, 40, 1, 3, 3)}, false},
 		{"fused_conv", attrs("pool", "max", "pool_kernel", []int64{2, 2}, "pool_strides", []int64{2, 2}), image(12, 12), image(31, 18), false},
+		{"fused_conv", attrs("pool", "max", "pool_kernel", []int64{2, 2}, "pool_strides", []int64{2, 2}), halfImage(12, 12), halfImage(61, 18), false},
+		{"conv", pads, halfImage(40, 31), halfImage(5, 6), false},
+		{"matmul", nil, []op.Arg{f16(1, 9, 70), f16(2, 70, 100)}, []op.Arg{f16(1, 3, 140, 70), f16(2, 70, 100)}, true},
+		{"gemm", attrs("transB", 1, "alpha", 2.0), []op.Arg{f16(1, 200, 70), f16(3, 100, 70)}, []op.Arg{f16(1, 2, 70), f16(3, 100, 70)}, false},
 	} {
 		constants := Constants{Is: func(i int) bool { return i == 1 }, Compressed: c.compressed}
 		bind := func(in []op.Arg) *Task {

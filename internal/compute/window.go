@@ -13,13 +13,13 @@ import (
 )
 
 var _ = register(map[string]binder{
-	"conv":           oneFloatType(bindConv),
+	"conv":           bindConv,
 	"fused_conv":     bindFusedConv,
-	"conv_transpose": oneFloatType(bindConvTranspose),
+	"conv_transpose": bindConvTranspose,
 })
 
 var _ = registerPackers(map[string]packer{
-	"conv":       packedConv(oneFloatType(bindConv)),
+	"conv":       packedConv(bindConv),
 	"fused_conv": packedConv(bindFusedConv),
 })
 
@@ -72,14 +72,17 @@ func bindConv(c *op.Call) (Kernel, error) {
 	if c.In[0].DType == dtype.F64 {
 		return &plainConv{}, nil
 	}
-	return newConv(c), nil
+	return bindFusedConv(c)
 }
 
 func bindFusedConv(c *op.Call) (Kernel, error) {
-	if c.In[0].DType != dtype.F32 {
-		return nil, unsupported(c)
+	switch dt := c.In[0].DType; {
+	case isHalf(dt):
+		return &halfConv{problem: *newConv(c), half: conv.Half{Type: dt}}, nil
+	case dt == dtype.F32:
+		return newConv(c), nil
 	}
-	return newConv(c), nil
+	return nil, unsupported(c)
 }
 
 // plainConv is a convolution of f64.
@@ -138,8 +141,13 @@ func newConv(c *op.Call) *floatConv {
 func packedConv(plain binder) packer {
 	return func(_ *kernel.Variant, c *op.Call, constants Constants) (Kernel, error) {
 		of, err := plain(c)
-		if k, ok := of.(*floatConv); ok && constants.Is(1) {
-			k.weights, k.untransformed = c.In[1].Shape, constants.Direct
+		if err == nil && constants.Is(1) {
+			switch k := of.(type) {
+			case *floatConv:
+				k.weights, k.untransformed = c.In[1].Shape, constants.Direct
+			case *halfConv:
+				k.problem.weights = c.In[1].Shape
+			}
 		}
 		return of, err
 	}
@@ -193,7 +201,7 @@ func convolvesRows(s *op.Sig, in, out []*shape.Layout) bool {
 	if s.Has(3) && s.Def.Name == "fused_conv" && s.Str("pool") != "" && in[3] != nil && !isWhole(in[3], 2) {
 		return false
 	}
-	return isWideFloat(s.Args[0].DType) && s.Args[0].Shape.Rank()-2 <= conv.MaxSpatial && areNear(in) && imagesInRows(in) && imagesInRows(out)
+	return s.Args[0].Shape.Rank()-2 <= conv.MaxSpatial && areNear(in) && imagesInRows(in) && imagesInRows(out)
 }
 
 // areNear reports whether offsets between channels fit the tables of kernels.
@@ -274,8 +282,8 @@ func (k *floatConv) Refill(t *Task) error {
 // setForm sets the form of constant weights. It does not depend on the sizes of
 // the operand that the window slides over.
 func (k *floatConv) setForm(t *Task) {
-	var panels conv.WeightPanels
-	if panels, k.PackedWeights = k.WeightPanels(t.variant); !k.PackedWeights || t.Forms != nil {
+	panels, ok := k.formOf(t)
+	if !ok {
 		return
 	}
 	form := Form{
@@ -289,19 +297,31 @@ func (k *floatConv) setForm(t *Task) {
 	t.setForm(1, form)
 }
 
+// formOf decides whether constant weights are packed, and reports whether the
+// task has no form of them yet.
+func (k *floatConv) formOf(t *Task) (panels conv.WeightPanels, ok bool) {
+	panels, k.PackedWeights = k.WeightPanels(t.variant)
+	return panels, k.PackedWeights && t.Forms == nil
+}
+
 func (k *floatConv) Tile(t *Task, tile int, scratch []byte) {
 	c := t.Call
 	args := conv.Args{
 		Out: out[float32](c, 0), In: in[float32](c, 0), Weights: in[float32](c, 1), Bias: in[float32](c, 2),
 		Residual: in[float32](c, 3), Scale: in[float32](c, 4), Shift: in[float32](c, 5),
 	}
-	if args.Scale == nil {
-		args.Scale = k.pre
-	}
-	if args.Shift == nil {
-		args.Shift = k.pre
-	}
+	k.fillPrologue(&args.Scale, &args.Shift)
 	k.Conv.Tile(tile, view[float32](scratch), &args)
+}
+
+// fillPrologue sets the one of scale and shift that the call lacks.
+func (k *floatConv) fillPrologue(scale, shift *[]float32) {
+	if *scale == nil {
+		*scale = k.pre
+	}
+	if *shift == nil {
+		*shift = k.pre
+	}
 }
 
 // activationOf reads the activation of a fused operator, which may have none.
@@ -313,7 +333,13 @@ func activationOf(c *op.Call) gemm.Activation {
 type convTranspose struct{ conv.Transpose }
 
 func bindConvTranspose(c *op.Call) (Kernel, error) {
-	if c.In[0].DType == dtype.F32 && c.In[0].Shape.Rank()-2 <= conv.MaxSpatial {
+	few := c.In[0].Shape.Rank()-2 <= conv.MaxSpatial
+	switch dt := c.In[0].DType; {
+	case isHalf(dt) && few:
+		return &halfConvTranspose{half: conv.HalfTranspose{Type: dt}}, nil
+	case isHalf(dt):
+		return halfAsF32(c)
+	case dt == dtype.F32 && few:
 		return &convTranspose{}, nil
 	}
 	bind, ok := floatOf(c.In[0].DType, newPlainConvTranspose[float32], newPlainConvTranspose[float64])
@@ -334,20 +360,29 @@ func transposeAxes(c *op.Call, to []conv.TransposeAxis) ([]conv.TransposeAxis, e
 	return to, err
 }
 
-func (k *convTranspose) Refill(t *Task) (err error) {
-	c := t.Call
-	if k.Axes, err = transposeAxes(c, k.Axes); err != nil || elements(&c.Out[0]) == 0 {
+func (k *convTranspose) Refill(t *Task) error {
+	ok, err := fillConvTranspose(t.Call, &k.Transpose)
+	if err != nil || !ok {
 		return err
 	}
+	k.Prepare(t.variant)
+	t.Tiles, t.Scratch = k.Tiles(), k.ScratchBytes()
+	return nil
+}
+
+// fillConvTranspose sets the problem of a call, which is not prepared. It
+// returns false if the result has no element.
+func fillConvTranspose(c *op.Call, k *conv.Transpose) (ok bool, err error) {
+	if k.Axes, err = transposeAxes(c, k.Axes); err != nil || elements(&c.Out[0]) == 0 {
+		return false, err
+	}
 	if len(k.Axes) > conv.MaxSpatial {
-		return ErrRebind
+		return false, ErrRebind
 	}
 	k.Batch, k.Group = c.In[0].Shape.Size(0), int(c.Int("group"))
 	k.InChannels, k.OutChannels = c.In[0].Shape.Size(1), c.Out[0].Shape.Size(1)
 	k.InSteps, k.OutSteps = stepsOf(&c.In[0]), stepsOf(&c.Out[0])
-	k.Prepare(t.variant)
-	t.Tiles, t.Scratch = k.Tiles(), k.ScratchBytes()
-	return nil
+	return true, nil
 }
 
 // stepsOf returns how images with gaps lie, zero for those without.
@@ -365,7 +400,7 @@ var _ = registerWalkers(transposesRows, "conv_transpose")
 // transposesRows: images whose rows lie in one piece, at any distance, of the
 // types and numbers of axes that have a fast kernel.
 func transposesRows(s *op.Sig, in, out []*shape.Layout) bool {
-	return s.Args[0].DType == dtype.F32 && s.Args[0].Shape.Rank()-2 <= conv.MaxSpatial && noGaps(in[1:]) && imagesInRows(in[:1]) && imagesInRows(out)
+	return s.Args[0].DType != dtype.F64 && s.Args[0].Shape.Rank()-2 <= conv.MaxSpatial && noGaps(in[1:]) && imagesInRows(in[:1]) && imagesInRows(out)
 }
 
 func (k *convTranspose) Tile(t *Task, tile int, scratch []byte) {

@@ -135,6 +135,9 @@ type GemmLoops struct {
 	Packing     []GemmPacking // these pack B while they compute
 	PacksParts  bool          // Packing takes panels narrower than Width, too
 
+	// Few rows and panels of 16-bit floats, as those of Tiles.
+	TilesF16, TilesBF16 []GemmHalfTile
+
 	Axpy8, Axpy1 GemvFunc // add to out the products of eight or one x[i] and a row of b
 	Dot4, Dot1   GemvFunc // add to four or one out[i] the product of x and a row of b
 }
@@ -146,6 +149,10 @@ type (
 	// by zero if relu is set. It may prefetch rows from next on, step apart.
 	// Distances are in bytes.
 	GemmTile func(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, next *float32, step int, from *float32, ldfrom int, relu bool)
+
+	// GemmHalfTile is GemmTile for a panel of 16-bit floats. It prefetches
+	// nothing.
+	GemmHalfTile func(depth int, a *float32, lda int, b *uint16, c *float32, ldc int, nr int, from *float32, ldfrom int, relu bool)
 
 	// GemmPacking is GemmTile that packs the panel b from rows of src.
 	GemmPacking func(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, src *float32, ldb int, from *float32, ldfrom int, relu bool)

@@ -74,14 +74,15 @@ var (
 )
 
 const (
-	f32 = dtype.F32
-	f64 = dtype.F64
-	f16 = dtype.F16
-	i8  = dtype.I8
-	u8  = dtype.U8
-	i32 = dtype.I32
-	i64 = dtype.I64
-	boo = dtype.Bool
+	f32  = dtype.F32
+	f64  = dtype.F64
+	f16  = dtype.F16
+	bf16 = dtype.BF16
+	i8   = dtype.I8
+	u8   = dtype.U8
+	i32  = dtype.I32
+	i64  = dtype.I64
+	boo  = dtype.Bool
 )
 
 // large has several tiles in every elementwise kernel, and a tail.

@@ -16,14 +16,14 @@ func elementwiseCases() map[string][]optest.Case {
 		"where": {{Args: args{num(boo, 3, 4), num(f32, 3, 4), num(f32, 3, 4)}}, {Args: args{num(boo, 3, 1), num(i64, 4), num(i64, 3, 4)}}, {Args: args{num(boo, large), num(f16, large), num(f16, large)}}},
 		"cast": {
 			{Attrs: attr("to", i32), Args: args{num(f32, 3, 5)}}, {Attrs: attr("to", f32), Args: args{num(i32, 3, 5)}},
-			{Attrs: attr("to", f16), Args: args{num(dtype.BF16, large)}}, {Attrs: attr("to", f64), Args: args{num(f32, large)}},
+			{Attrs: attr("to", f16), Args: args{num(bf16, large)}}, {Attrs: attr("to", f64), Args: args{num(f32, large)}},
 			{Attrs: attr("to", boo), Args: args{num(i8, 9)}}, {Attrs: attr("to", f32), Args: args{num(f32, 9)}}, {Attrs: attr("to", u8), Args: args{num(boo, 9)}},
 		},
 		"clip": {{Args: args{num(f32, 3, 4), optest.Of([]float32{-1}), optest.Of([]float32{2})}}, {Args: args{num(i8, 9), absent, optest.Of([]int8{1})}}, {Args: args{num(f32, large)}}},
 		"not":  {{Args: args{num(boo, 3, 5)}}},
 		"mean": {{Args: args{num(f32, 5)}}},
 	}
-	for _, narrow := range [][2]dtype.DType{{f32, f16}, {f32, dtype.BF16}, {f64, f32}, {f64, f16}, {f32, i8}, {f32, boo}, {i64, i32}, {i32, u8}, {f32, dtype.F8E4M3FN}, {f16, u8}} {
+	for _, narrow := range [][2]dtype.DType{{f32, f16}, {f32, bf16}, {f64, f32}, {f64, f16}, {f32, i8}, {f32, boo}, {i64, i32}, {i32, u8}, {f32, dtype.F8E4M3FN}, {f16, u8}} {
 		out["cast"] = append(out["cast"], optest.Case{Attrs: attr("to", narrow[1]), Args: args{num(narrow[0], large)}})
 	}
 	for _, name := range []string{"add", "sub", "mul", "div", "greater", "less", "greater_or_equal", "less_or_equal", "equal"} {

@@ -16,10 +16,12 @@ func windowCases() map[string][]optest.Case {
 			{Args: conv[:2]}, {Args: conv[:3], Attrs: attr("pads", ints(1, 1, 1, 1), "strides", ints(2, 1))}, {Args: args{num(f32, 2, 4, 9, 9), num(f32, 4, 1, 3, 3)}, Attrs: attr("group", 4, "pads", ints(1, 1, 1, 1))},
 			{Args: args{num(f32, 2, 4, 9), num(f32, 6, 2, 3)}, Attrs: attr("group", 2, "dilations", ints(2))}, {Args: args{num(f64, 1, 2, 5, 5, 5), num(f64, 3, 2, 2, 2, 2)}}, {Args: args{num(f32, 1, 32, 40, 40), num(f32, 48, 32, 1, 1)}},
 			{Args: args{num(f32, 1, 16, 40, 40), num(f32, 24, 16, 3, 3)}, Attrs: attr("auto_pad", "SAME_UPPER")}, {Args: args{num(f16, 1, 3, 6, 6), num(f16, 2, 3, 3, 3)}},
+			{Args: args{num(bf16, 1, 8, 40, 40), num(bf16, 24, 8, 3, 3), num(bf16, 24)}, Attrs: attr("auto_pad", "SAME_UPPER")}, {Args: args{num(f16, 2, 8, 20, 20), num(f16, 8, 1, 3, 3)}, Attrs: attr("group", 8, "strides", ints(2, 1))},
 		},
 		"conv_transpose": {
 			{Args: args{num(f32, 1, 3, 4, 5), num(f32, 3, 2, 3, 3), num(f32, 2)}, Attrs: attr("strides", ints(2, 2))}, {Args: args{num(f32, 2, 4, 5), num(f32, 4, 3, 2)}, Attrs: attr("group", 2, "dilations", ints(2))},
-			{Args: args{num(f32, 1, 1, 3, 3), num(f32, 1, 2, 3, 3)}, Attrs: attr("strides", ints(3, 2), "output_shape", ints(10, 8))}, {Args: args{num(f64, 1, 2, 3), num(f64, 2, 2, 2)}},
+			{Args: args{num(f32, 1, 1, 3, 3), num(f32, 1, 2, 3, 3)}, Attrs: attr("strides", ints(3, 2), "output_shape", ints(10, 8))}, {Args: args{num(f16, 1, 6, 9, 20), num(f16, 6, 20, 3, 3), num(f16, 20)}, Attrs: attr("strides", ints(2, 2))},
+			{Args: args{num(f64, 1, 2, 3), num(f64, 2, 2, 2)}},
 		},
 		"max_pool": {
 			{Args: args{num(f32, 2, 3, 7, 8)}, Attrs: pool()}, {Args: args{num(f32, 2, 3, 7, 8)}, Attrs: pool("ceil_mode", 1), Results: 2}, {Args: args{num(i8, 1, 2, 9)}, Attrs: attr("kernel_shape", ints(3), "dilations", ints(2))},
@@ -43,11 +45,15 @@ func windowCases() map[string][]optest.Case {
 			{Args: args{num(f32, 1, 300), num(f32, 300, 70), num(f32, 70), num(f32, 1, 70)}, Attrs: attr("activation", "gelu_tanh")},
 			{Args: args{num(f32, 4, 20), num(f32, 20, 1), num(f32, 1), num(f32, 4, 1)}, Attrs: attr("activation", "silu")},
 			{Args: args{num(f32, 2, 1, 3, 7), num(f32, 5, 40, 7), num(f32, 40), num(f32, 2, 5, 3, 40)}, Attrs: attr("transB", 1, "activation", "relu")},
+			{Args: args{num(f16, 5, 70), num(f16, 70, 40), num(f16, 40), num(f16, 5, 40)}, Attrs: attr("activation", "gelu")},
+			{Args: args{num(bf16, 2, 3, 7), num(bf16, 40, 7), num(bf16, 40)}, Attrs: attr("transB", 1, "activation", "silu")},
 		},
 		"fused_conv": {
 			{Args: conv[:2]}, {Args: conv[:3], Attrs: attr("activation", "sigmoid")}, {Args: conv, Attrs: attr("pre_relu", 1)},
 			{Args: args{num(f32, 2, 6, 9, 8), conv[1], conv[2], num(f32, 2, 4, 7, 6)}, Attrs: attr("activation", "relu")},
 			{Args: args{num(f32, 2, 6, 9, 8), conv[1], conv[2]}, Attrs: attr("pool", "max", "pool_kernel", ints(2, 2), "pool_strides", ints(2, 2))},
+			{Args: args{num(f16, 2, 6, 30, 28), num(f16, 24, 6, 3, 3), num(f16, 24)}, Attrs: attr("activation", "relu", "pool", "average", "pool_kernel", ints(2, 2), "pool_strides", ints(2, 2), "pool_pads", ints(1, 0, 0, 1))},
+			{Args: args{num(bf16, 1, 6, 9, 8), num(bf16, 4, 6, 3, 3), absent, num(bf16, 1, 4, 7, 6), num(f32, 6), num(f32, 6)}, Attrs: attr("pre_relu", 1)},
 		},
 	}
 	for _, activation := range []string{"", "relu", "leaky_relu", "sigmoid", "tanh", "clip"} {

@@ -76,7 +76,7 @@ func (c *Context) affineOfBatchNorm(call *ir.Call) *affine {
 	var v [4][]float32 // scale, bias, mean, variance
 	for i := range v {
 		var ok bool
-		if v[i], ok = c.floats(call.Args[i+1].Value); !ok || len(v[i]) != len(v[0]) {
+		if v[i], ok = c.numbers(call.Args[i+1].Value); !ok || len(v[i]) != len(v[0]) {
 			return nil
 		}
 	}
@@ -95,7 +95,7 @@ func (c *Context) affineOfBinary(call *ir.Call, arg int) *affine {
 	if !c.isKnown(k) || !c.is(perChannel, k, x, 0, 0) {
 		return nil
 	}
-	data, ok := c.floats(k)
+	data, ok := c.numbers(k)
 	if !ok {
 		return nil
 	}

@@ -8,8 +8,9 @@ import (
 	"github.com/tenure-go/tenure/op"
 )
 
-// Fuse joins a float32 convolution, or a product with a matrix, with the calls
-// around it, so that intermediate results never exist as values:
+// Fuse joins a convolution of float32 or 16-bit floats, or a product with a
+// matrix of these types, with the calls around it, so that intermediate results
+// never exist as values:
 //
 //   - after it: the addition of a residual of the same shape, an activation,
 //     and, where there is no residual, a max or average pool;
@@ -18,6 +19,8 @@ import (
 //   - after a product: a bias per column, the addition of a residual of the
 //     same shape, an activation;
 //   - before a product of few rows: the transpose of its right operand.
+//
+// Intermediate results of 16 bits are not rounded where they are joined.
 //
 // Requires: static types, dce (a dead reader would keep a value alive).
 // Guarantees: only values with a single reader disappear, so nothing is
@@ -55,6 +58,9 @@ type fuser struct {
 	err   error
 }
 
+// isFused reports whether fused calls have kernels for an element type.
+func isFused(dt dtype.DType) bool { return dt == dtype.F32 || dt == dtype.F16 || dt == dtype.BF16 }
+
 var fusedConvOp = op.Builtin().Lookup("fused_conv")
 
 func (f *fuser) block(b *ir.Block) {
@@ -66,7 +72,7 @@ func (f *fuser) block(b *ir.Block) {
 		}
 	}
 	for _, c := range b.Calls {
-		if c.Op.Name == "conv" && c.Results[0].Type.DType == dtype.F32 && isStatic(c.Results[0]) {
+		if c.Op.Name == "conv" && isFused(c.Results[0].Type.DType) && isStatic(c.Results[0]) {
 			f.after(c, local)
 		}
 		if f.isLinear(c) {
@@ -75,7 +81,7 @@ func (f *fuser) block(b *ir.Block) {
 		f.beforeProduct(c, local)
 	}
 	for _, c := range b.Calls {
-		if (c.Op.Name == "conv" || c.Op == fusedConvOp) && c.Results[0].Type.DType == dtype.F32 && isStatic(c.Results[0]) && f.err == nil {
+		if (c.Op.Name == "conv" || c.Op == fusedConvOp) && isFused(c.Results[0].Type.DType) && isStatic(c.Results[0]) && f.err == nil {
 			f.beforeConv(c, local)
 		}
 	}
@@ -213,7 +219,7 @@ func (f *fuser) clipBounds(conv, clip *ir.Call) (low, high float64, ok bool) {
 		if v == nil {
 			return 0, 0, false
 		}
-		data, known := f.ctx.floats(v)
+		data, known := f.ctx.numbers(v)
 		if !known || len(data) != 1 || math.IsNaN(float64(data[0])) || math.IsInf(float64(data[0]), 0) {
 			return 0, 0, false
 		}

@@ -1,7 +1,6 @@
 package pass
 
 import (
-	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
 )
@@ -15,7 +14,7 @@ func (f *fuser) isLinear(c *ir.Call) bool {
 		return false
 	}
 	r, a, b := c.Results[0], c.Args[0].Value, c.Args[1].Value
-	if r.Type.DType != dtype.F32 || !isStatic(r) || rank(a) < 2 || rank(b) != 2 {
+	if !isFused(r.Type.DType) || !isStatic(r) || rank(a) < 2 || rank(b) != 2 {
 		return false
 	}
 	if c.Op.Name == "matmul" {
@@ -29,7 +28,7 @@ func (f *fuser) isLinear(c *ir.Call) bool {
 // perColumn reports whether a value is one number per column of a product.
 func (f *fuser) perColumn(v *ir.Value, c *ir.Call) bool {
 	y := c.Results[0]
-	return v.Type.DType == dtype.F32 && isStatic(v) && rank(v) == 1 && f.ctx.is(sameSize, v, y, 0, rank(y)-1)
+	return v.Type.DType == y.Type.DType && isStatic(v) && rank(v) == 1 && f.ctx.is(sameSize, v, y, 0, rank(y)-1)
 }
 
 // fusedProduct turns a linear product into a fused_matmul.
@@ -88,7 +87,7 @@ func (f *fuser) beforeProduct(c *ir.Call, local map[*ir.Call]bool) {
 	r, a, b := c.Results[0], c.Args[0].Value, c.Args[1].Value
 	// A static result says nothing about the axis that is summed over, which
 	// may have a size that depends on data.
-	if r.Type.DType != dtype.F32 || !isStatic(r) || !isStatic(a) || rank(a) < 2 || rank(b) < 2 {
+	if !isFused(r.Type.DType) || !isStatic(r) || !isStatic(a) || rank(a) < 2 || rank(b) < 2 {
 		return
 	}
 	prev := f.onlyFeeds(b, local)

@@ -22,16 +22,18 @@ import (
 // former operands are left for dce if there is no other reader. Results differ
 // by rounding.
 //
-// Left to other passes: types other than f32, and idioms whose sizes are not
-// known yet (they are tried again when the program is specialised).
+// Left to other passes: types other than f32 and the 16-bit floats, and idioms
+// whose sizes are not known yet (they are tried again when the program is
+// specialised).
 var Idioms = Pass{Name: "idioms", Doc: "find normalisations and activations that are spelled out", Run: idioms}
 
 func idioms(ctx *Context) error {
 	m := newIdiomFinder(ctx)
 	ctx.Program.Walk(func(_ *ir.Block, c *ir.Call) {
-		if len(c.Results) != 1 || c.Results[0].Type.DType != dtype.F32 {
+		if len(c.Results) != 1 || !isFused(c.Results[0].Type.DType) {
 			return
 		}
+		m.tolerance = toleranceOf(c.Results[0].Type.DType)
 		switch c.Op.Name {
 		case "sqrt":
 			m.norm(c)
@@ -54,6 +56,20 @@ type idiomFinder struct {
 	uses    map[*ir.Value]int
 	readers map[*ir.Value][]*ir.Call
 	found   map[string]int
+
+	tolerance float64 // of constants, relative
+}
+
+// toleranceOf is how far constants of a type may be from the numbers that they
+// stand for: a ten-thousandth, or what the type's rounding makes of it.
+func toleranceOf(dt dtype.DType) float64 {
+	switch dt {
+	case dtype.F16:
+		return 0x1p-10
+	case dtype.BF16:
+		return 0x1p-7
+	}
+	return 1e-4
 }
 
 func newIdiomFinder(ctx *Context) *idiomFinder {
@@ -121,11 +137,10 @@ func other(c *ir.Call, v *ir.Value) *ir.Value {
 	return nil
 }
 
-// isScalar tells whether v is a constant of one element within a ten-thousandth
-// of want.
+// isScalar tells whether v is a constant of one element that stands for want.
 func (m *idiomFinder) isScalar(v *ir.Value, want float64) bool {
 	x, ok := m.ctx.scalar(v)
-	return ok && math.Abs(x-want) <= 1e-4*math.Abs(want)
+	return ok && m.near(x, want)
 }
 
 // times reads v as a product with a scalar, or a quotient by one, and returns
@@ -152,7 +167,9 @@ func (m *idiomFinder) keepsType(c *ir.Call, arg int) bool {
 	return m.ctx.sameType(c.Args[arg].Value, c.Results[0])
 }
 
-func near(got, want float64) bool { return math.Abs(got-want) <= 1e-4*math.Abs(want) }
+func (m *idiomFinder) near(got, want float64) bool {
+	return math.Abs(got-want) <= m.tolerance*math.Abs(want)
+}
 
 // gelu starts at the middle of x/2 * (1 + erf(x/sqrt(2))), or of
 // x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715*x^3))).
@@ -186,19 +203,19 @@ func (m *idiomFinder) geluArgument(c *ir.Call) (*ir.Value, op.Attrs) {
 		return nil, nil
 	}
 	if c.Op.Name == "erf" {
-		if near(k, 1/math.Sqrt2) {
+		if m.near(k, 1/math.Sqrt2) {
 			return inner, nil
 		}
 		return nil, nil
 	}
 	sum := def(inner, "add")
-	if sum == nil || !near(k, math.Sqrt(2/math.Pi)) {
+	if sum == nil || !m.near(k, math.Sqrt(2/math.Pi)) {
 		return nil, nil
 	}
 	for i := range 2 {
 		x := sum.Args[i].Value
 		cube, k, ok := m.times(sum.Args[1-i].Value)
-		if ok && near(k, 0.044715) && m.isCube(cube, x) {
+		if ok && m.near(k, 0.044715) && m.isCube(cube, x) {
 			return x, op.Attrs(nil).With("approximate", "tanh")
 		}
 	}
@@ -230,7 +247,7 @@ func (m *idiomFinder) halfProduct(v, x *ir.Value) *ir.Call {
 		return nil
 	}
 	y := other(first, v)
-	if of, k, ok := m.times(y); ok && of == x && near(k, 0.5) {
+	if of, k, ok := m.times(y); ok && of == x && m.near(k, 0.5) {
 		return first
 	}
 	want := 0.5 // the factor of the second product

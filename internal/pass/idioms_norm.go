@@ -123,7 +123,7 @@ func (m *idiomFinder) alongRow(c *ir.Call, name string, axis int) (*ir.Call, *ir
 		return nil, nil
 	}
 	k := other(next, v)
-	if k == nil || k.Kind != ir.Weight || k.Type.DType != dtype.F32 || !m.keepsType(next, argOf(next, v)) {
+	if k == nil || k.Kind != ir.Weight || k.Type.DType != v.Type.DType || !m.keepsType(next, argOf(next, v)) {
 		return nil, nil
 	}
 	if !m.ctx.is(alongRow, k, v, axis, 0) {
@@ -132,8 +132,11 @@ func (m *idiomFinder) alongRow(c *ir.Call, name string, axis int) (*ir.Call, *ir
 	return next, k
 }
 
-// ones is a scale that changes nothing.
+// ones is a scale of f32 that changes nothing.
 func (m *idiomFinder) ones(x *ir.Value, axis int) *ir.Value {
+	if x.Type.DType != dtype.F32 {
+		return nil
+	}
 	n := 1
 	if last := rank(x) - 1; axis == last {
 		n = max(0, m.ctx.size(x, last))

@@ -198,6 +198,31 @@ func (c *Context) floats(v *ir.Value) ([]float32, bool) {
 	return out, true
 }
 
+// numbers returns the elements of a constant of f32, or of 16-bit floats, which
+// are widened. It pins them.
+func (c *Context) numbers(v *ir.Value) ([]float32, bool) {
+	var widen func(x uint16) float32
+	switch {
+	case !c.isKnown(v):
+		return nil, false
+	case v.Type.DType == dtype.F16:
+		widen = func(x uint16) float32 { return dtype.Float16(x).Float32() }
+	case v.Type.DType == dtype.BF16:
+		widen = func(x uint16) float32 { return dtype.BFloat16(x).Float32() }
+	default:
+		return c.floats(v)
+	}
+	data, ok := c.constant(v)
+	if !ok {
+		return nil, false
+	}
+	out := make([]float32, len(data)/2)
+	for i := range out {
+		out[i] = widen(binary.LittleEndian.Uint16(data[2*i:]))
+	}
+	return out, true
+}
+
 // scalar returns the number that a constant of one float is. It pins it.
 func (c *Context) scalar(v *ir.Value) (float64, bool) {
 	if !c.isKnown(v) || !v.Type.DType.IsFloat() {

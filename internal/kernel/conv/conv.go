@@ -1,6 +1,7 @@
 package conv
 
 import (
+	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/internal/kernel/gemm"
 )
@@ -30,8 +31,13 @@ type Conv struct {
 	ScaleShift   bool // prologue: x*Scale[c] + Shift[c] ...
 	PrologueRelu bool // ... then max(x, 0)
 
-	PackedWeights bool // the weights are what WeightPanels.Pack wrote
-	Direct        bool // they are not transformed for fewer multiplications
+	PackedWeights bool        // the weights are what WeightPanels.Pack wrote, or PackHalf
+	Direct        bool        // they are not transformed for fewer multiplications
+	WeightType    dtype.DType // that of Args.HalfWeights, which are read instead of Weights; Invalid if they are float32
+
+	// WantedTiles is how many tiles there should be at least: more than so many
+	// are not cut for the sake of their number. 0 is kernel.WantedTiles.
+	WantedTiles int
 
 	gemm.Epilogue
 	Pool *Pool // Planes, In and its derivatives are filled in by Prepare
@@ -74,6 +80,9 @@ const (
 type Args struct {
 	Out, In, Weights, Bias, Residual []float32
 	Scale, Shift                     []float32
+	HalfWeights                      []uint16
+
+	wide []float32 // scratch for a block of weights
 }
 
 const (
@@ -87,6 +96,9 @@ const (
 // known afterwards.
 func (c *Conv) Prepare(v *kernel.Variant) {
 	c.v = v
+	if c.WantedTiles == 0 {
+		c.WantedTiles = kernel.WantedTiles
+	}
 	c.BiasFactor = 1
 	if c.Bias != gemm.NoBias {
 		c.Bias = gemm.BiasRow
@@ -183,7 +195,7 @@ func (w *Window) flatten() {
 
 func (c *Conv) preparePanels() {
 	c.rowTile, c.colTile = gemm.TileRows, convCols
-	for c.rowTile > 16 && c.Batch*c.Group*kernel.CeilDiv(c.perGroup, c.rowTile)*kernel.CeilDiv(c.outArea, c.colTile) < kernel.WantedTiles {
+	for c.rowTile > 16 && c.Batch*c.Group*kernel.CeilDiv(c.perGroup, c.rowTile)*kernel.CeilDiv(c.outArea, c.colTile) < c.WantedTiles {
 		c.rowTile /= 2
 	}
 	c.rowTile = kernel.EvenTile(c.perGroup, c.rowTile, 1)
@@ -191,7 +203,9 @@ func (c *Conv) preparePanels() {
 	c.rowTiles, c.colTiles = kernel.CeilDiv(c.perGroup, c.rowTile), kernel.CeilDiv(c.outArea, c.colTile)
 	c.packB = c.colTile * min(c.depth, c.block)
 	switch {
-	case c.PackedWeights:
+	case c.PackedWeights && c.isHalf():
+		c.packA = (c.rowTile + 1) * min(c.depth, c.block) // one row before it is widened
+	case c.PackedWeights || c.isHalf():
 		c.packA = c.rowTile * min(c.depth, c.block)
 	case c.colTile > c.nr:
 		c.packA = gemm.CrowdedFloats(c.rowTile, min(c.depth, c.block), c.depth)
@@ -214,6 +228,11 @@ func (c *Conv) Tiles() int {
 
 // Tile computes part t. scratch holds at least ScratchBytes()/4 floats.
 func (c *Conv) Tile(t int, scratch []float32, args *Args) {
+	if c.isHalf() {
+		with := *args
+		with.wide = scratch[c.packB+c.region:][:c.packA]
+		args = &with
+	}
 	part := t % c.colTiles
 	row := t / c.colTiles % c.rowTiles * c.rowTile
 	t = t / c.colTiles / c.rowTiles
@@ -314,9 +333,13 @@ func (c *Conv) multiply(r *gemm.Rect, batch, group int, acc bool, scratch, dst [
 // rowsOfWeights returns columns [k, k+depth) of the weights of a rectangle's
 // channels, where they lie or copied into scratch.
 func (c *Conv) rowsOfWeights(r *gemm.Rect, scratch []float32, k, depth int, args *Args) (rows []float32, ld int) {
-	if c.PackedWeights {
+	switch {
+	case c.isHalf():
+		c.widenRows(r, k, depth, args)
+		return args.wide, depth
+	case c.PackedWeights:
 		for i := range r.Rows {
-			c.panels.row(scratch[i*depth:][:depth], args.Weights, r.Row+i, k)
+			panelRow(&c.panels, scratch[i*depth:][:depth], args.Weights, r.Row+i, k)
 		}
 		return scratch, depth
 	}

@@ -99,25 +99,26 @@ func (c *Conv) tileDirect() {
 		return c.Batch * c.Group * kernel.CeilDiv(c.perGroup, c.rowTile) * w.out[0] * kernel.CeilDiv(w.out[1], d.rows) * kernel.CeilDiv(w.out[2], d.cols)
 	}
 	fewerChannels := func(least int) {
-		for tiles() < kernel.WantedTiles && c.rowTile > least {
+		for tiles() < c.WantedTiles && c.rowTile > least {
 			c.rowTile = kernel.CeilDiv(c.rowTile, 4*c.v.Conv.Lanes) * 2 * c.v.Conv.Lanes
 		}
 	}
 	fewerChannels(4 * c.v.Conv.Lanes)
-	for tiles() < kernel.WantedTiles && d.rows > 2 {
+	// Weights are widened again for each part of the positions.
+	for tiles() < c.WantedTiles && d.rows > 2 && !c.isHalf() {
 		d.rows = kernel.CeilDiv(d.rows, 2)
 	}
-	for tiles() < kernel.WantedTiles && d.rows == 1 && d.cols > 2*c.v.Conv.Positions {
+	for tiles() < c.WantedTiles && !c.isHalf() && d.rows == 1 && d.cols > 2*c.v.Conv.Positions {
 		d.cols = kernel.EvenTile(w.out[2], kernel.CeilDiv(d.cols, 2), 1)
 	}
-	if d.inPlace { // else each part copies the same planes
+	if d.inPlace || c.isHalf() { // else each part copies the same planes
 		fewerChannels(2 * c.v.Conv.Lanes)
 	}
 	d.rows = kernel.EvenTile(w.out[1], d.rows, 1)
 	d.rowParts, d.colParts = kernel.CeilDiv(w.out[1], d.rows), kernel.CeilDiv(w.out[2], d.cols)
 	c.rowTiles, c.colTiles = kernel.CeilDiv(c.perGroup, c.rowTile), w.out[0]*d.rowParts*d.colParts
 	c.finishDirect()
-	c.packB, c.region = d.planes, c.directSums()
+	c.packB, c.region, c.packA = d.planes, c.directSums(), c.wideBlock()
 }
 
 // directSums is the scratch for the sums of a tile.
@@ -201,7 +202,7 @@ func (c *Conv) blockSums(batch, group, row, end int, a outputArea, planes, sums 
 		for p := row; p < end; p += 2 * c.v.Conv.Lanes {
 			at, step := c.panels.at(group, p, k)
 			vectors := c.vectorsAt(p)
-			weights := args.Weights[at:][:(call.Depth-1)*step+vectors*c.v.Conv.Lanes]
+			weights := c.weights(args, at, (call.Depth-1)*step+vectors*c.v.Conv.Lanes)
 			call.Weights, call.WeightStep, call.SumStep = &weights[0], 4*step, 4*vectors*c.v.Conv.Lanes
 			c.directPanel(&call, vectors, a, a.cols, x, sums[(p-row)*capacity:])
 		}

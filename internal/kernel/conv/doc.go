@@ -1,9 +1,10 @@
 // Package conv has the kernels whose windows move over spatial axes:
-// convolutions (Conv for float32, with the calls that are fused into it; Plain
-// for other floats), transposed convolutions (Transpose, PlainTranspose), pools
-// (Pool, BytePool, PlainPool), deformable convolutions (Deform), and the
-// inverses of pools and patches (MaxUnpool, Fold). Window has the sizes,
-// strides and pads of all of them.
+// convolutions (Conv for float32, with the calls that are fused into it; Half
+// for 16-bit floats; Plain for other floats), transposed convolutions
+// (Transpose, HalfTranspose, PlainTranspose), pools (Pool, BytePool,
+// PlainPool), deformable convolutions (Deform), and the inverses of pools and
+// patches (MaxUnpool, Fold). Window has the sizes, strides and pads of all of
+// them.
 //
 //	c := conv.Conv{Batch: 1, Group: 1, InChannels: 3, OutChannels: 64, Window: conv.Window{In: in, Kernel: size}}
 //	c.Prepare(v)

@@ -28,10 +28,10 @@ func (c *Conv) preparePool() {
 	tiles := func() int {
 		return c.Batch * c.Group * kernel.CeilDiv(c.perGroup, c.rowTile) * kernel.CeilDiv(total, c.colTile)
 	}
-	for c.rowTile > 16 && tiles() < kernel.WantedTiles {
+	for c.rowTile > 16 && tiles() < c.WantedTiles {
 		c.rowTile /= 2
 	}
-	for c.colTile > 4 && tiles() < kernel.WantedTiles {
+	for c.colTile > 4 && tiles() < c.WantedTiles {
 		c.colTile = kernel.CeilDiv(c.colTile, 2)
 	}
 	unit := 1
@@ -44,8 +44,12 @@ func (c *Conv) preparePool() {
 	c.rowTile = kernel.EvenTile(c.perGroup, kernel.CeilDiv(c.rowTile, unit)*unit, unit)
 	c.rowTiles, c.colTiles = kernel.CeilDiv(c.perGroup, c.rowTile), kernel.CeilDiv(total, c.colTile)
 	c.packB = convCols * min(c.depth, c.block)
-	if c.PackedWeights && !c.pooledDirect {
-		c.packA = c.rowTile * min(c.depth, c.block)
+	switch depth := min(c.depth, c.block); {
+	case c.pooledDirect:
+	case c.PackedWeights && c.isHalf():
+		c.packA = (c.rowTile + 1) * depth // one row before it is widened
+	case c.PackedWeights || c.isHalf():
+		c.packA = c.rowTile * depth
 	}
 	if c.pooledDirect {
 		rowTile := c.rowTile
@@ -56,7 +60,7 @@ func (c *Conv) preparePool() {
 			c.rowTile = rowTile
 			c.finishDirect()
 		}
-		c.packB = c.direct.planes + c.directSums()
+		c.packB, c.packA = c.direct.planes+c.directSums(), c.wideBlock()
 	}
 	c.region = c.rowTile*c.regionRows(c.colTile)*c.rowArea() + p.copied.floats
 }

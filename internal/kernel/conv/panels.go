@@ -123,11 +123,18 @@ func (p WeightPanels) Pack(dst, weights []float32) {
 		p.packWinograd(dst, weights)
 		return
 	}
+	packPanels(&p, dst, weights)
+}
+
+// PackHalf is Pack for weights of 16 bits, which are not transformed.
+func (p WeightPanels) PackHalf(dst, weights []uint16) { packPanels(&p, dst, weights) }
+
+func packPanels[T float32 | uint16](p *WeightPanels, dst, weights []T) {
 	for g := range p.groups {
 		for first := 0; first < p.channels; first += p.width {
 			at, step := p.at(g, first, 0)
 			n := min(p.width, p.channels-first)
-			p.packPanel(dst[at:][:step*p.depth], weights[(g*p.channels+first)*p.depth:], n, step)
+			packPanel(p, dst[at:][:step*p.depth], weights[(g*p.channels+first)*p.depth:], n, step)
 		}
 	}
 	clear(dst[p.groups*p.groupFloats():])
@@ -138,13 +145,13 @@ func (p WeightPanels) Pack(dst, weights []float32) {
 const tapsPacked = 16
 
 // packPanel packs the weights of n channels into rows of step.
-func (p *WeightPanels) packPanel(dst, weights []float32, n, step int) {
+func packPanel[T float32 | uint16](p *WeightPanels, dst, weights []T, n, step int) {
 	if p.taps == 0 {
 		gemm.PackPanelRows(dst, weights, p.depth, p.depth, n, step)
 		return
 	}
 	inputs := p.depth / p.taps
-	part := make([]float32, min(tapsPacked, inputs)*p.taps*step)
+	part := make([]T, min(tapsPacked, inputs)*p.taps*step)
 	for ch := 0; ch < inputs; ch += tapsPacked {
 		depth := min(tapsPacked, inputs-ch) * p.taps
 		gemm.PackPanelRows(part[:depth*step], weights[ch*p.taps:], p.depth, depth, n, step)
@@ -159,15 +166,20 @@ func (p *WeightPanels) packPanel(dst, weights []float32, n, step int) {
 func (p WeightPanels) Restores() bool { return p.winograd == 0 }
 
 // Unpack undoes Pack.
-func (p WeightPanels) Unpack(dst, packed []float32) {
+func (p WeightPanels) Unpack(dst, packed []float32) { unpackPanels(&p, dst, packed) }
+
+// UnpackHalf undoes PackHalf.
+func (p WeightPanels) UnpackHalf(dst, packed []uint16) { unpackPanels(&p, dst, packed) }
+
+func unpackPanels[T float32 | uint16](p *WeightPanels, dst, packed []T) {
 	for m := range p.groups * p.channels {
-		p.row(dst[m*p.depth:][:p.depth], packed, m, 0)
+		panelRow(p, dst[m*p.depth:][:p.depth], packed, m, 0)
 	}
 }
 
-// row copies the weights of output channel m, of all groups, for the products
-// from k on.
-func (p *WeightPanels) row(dst, packed []float32, m, k int) {
+// panelRow copies the weights of output channel m, of all groups, for the
+// products from k on.
+func panelRow[T float32 | uint16](p *WeightPanels, dst, packed []T, m, k int) {
 	at, step := p.at(m/p.channels, m%p.channels, 0)
 	from := packed[at:]
 	for i := range dst {

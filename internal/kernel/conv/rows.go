@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/elementwise"
 	"github.com/tenure-go/tenure/internal/kernel/gemm"
 )
 
@@ -32,7 +33,7 @@ type rowConv struct {
 // computed together.
 type rowPart struct {
 	channel, n  int
-	place, step int // of their weights for the first product, in the group, and from there to the next product's
+	panel, step int // the first channel of their panel, and the distance of the weights of a product from those of the next
 }
 
 // byRows reports whether vectors of positions are likely to be faster.
@@ -65,7 +66,7 @@ func (c *Conv) prepareRows() {
 	tiles := func() int {
 		return c.Batch * c.Group * w.out[0] * kernel.CeilDiv(w.out[1], r.rows) * kernel.CeilDiv(w.out[2], r.cols)
 	}
-	for tiles() < kernel.WantedTiles && r.rows > 2 {
+	for tiles() < c.WantedTiles && r.rows > 2 {
 		r.rows = kernel.CeilDiv(r.rows, 2)
 	}
 	r.rows = kernel.EvenTile(w.out[1], r.rows, 1)
@@ -88,6 +89,9 @@ func (c *Conv) prepareRows() {
 	}
 	c.colTiles = w.out[0] * kernel.CeilDiv(w.out[1], r.rows) * kernel.CeilDiv(w.out[2], r.cols)
 	c.packB = r.block * r.plane
+	if c.isHalf() {
+		c.packA = r.block * c.taps * c.panels.stored
+	}
 }
 
 // cutPanels lists the parts of the panels.
@@ -98,8 +102,8 @@ func (c *Conv) cutPanels() {
 		channels := min(c.panels.width, c.perGroup-first)
 		most := kernel.EvenTile(channels, c.v.Conv.Channels, 1)
 		for i := 0; i < channels; i += most {
-			place, step := c.panels.at(0, first+i, 0)
-			r.parts = append(r.parts, rowPart{channel: first + i, n: min(most, channels-i), place: place, step: step})
+			_, step := c.panels.at(0, first, 0)
+			r.parts = append(r.parts, rowPart{channel: first + i, n: min(most, channels-i), panel: first, step: step})
 		}
 	}
 }
@@ -139,9 +143,10 @@ func (c *Conv) rowsTile(batch, group, part int, scratch []float32, args *Args) {
 			call.Low, call.High, _ = c.Act.Clamp()
 		}
 		call.AddStep = 4 * addSteps.Channel
+		weights := c.weightsOfRows(args, group, k*c.taps, call.Depth)
 		for done := 0; done < a.rows*a.cols; {
 			s := c.segment(&a, done, addSteps)
-			c.rowPanels(call, src[s.in:], out[s.out:], add, s.add, s.n, m, k*c.taps, last, args)
+			c.rowPanels(call, weights, src[s.in:], out[s.out:], add, s.add, s.n, m, last, args)
 			done += s.n
 		}
 	}
@@ -178,18 +183,37 @@ func (c *Conv) segment(a *outputArea, done int, add *Steps) rowSegment {
 	return rowSegment{in: in, out: out, add: from, n: n}
 }
 
+// rowWeights are the panels of a group's weights, which are depth rows apart,
+// for the products from k on.
+type rowWeights struct {
+	panels   []float32
+	depth, k int
+}
+
+// weightsOfRows returns the weights of a group for some products from k on.
+func (c *Conv) weightsOfRows(args *Args, group, k, depth int) rowWeights {
+	first, n := group*c.panels.groupFloats(), c.panels.groupFloats()
+	if !c.isHalf() {
+		return rowWeights{args.Weights[first:], c.depth, k}
+	}
+	for panel := 0; panel < c.perGroup; panel += c.panels.width {
+		at, step := c.panels.at(group, panel, k)
+		elementwise.Widen(c.v, c.WeightType, args.wide[panel*depth:][:depth*step], args.HalfWeights[at:first+n], 0, 1)
+	}
+	return rowWeights{args.wide, depth, 0}
+}
+
 // rowPanels computes a row of positions for the channels of a group, whose
-// first is m, and products from k on.
-func (c *Conv) rowPanels(call kernel.ConvRowTile, src, out, add []float32, addAt, cols, m, k int, last bool, args *Args) {
+// first is m.
+func (c *Conv) rowPanels(call kernel.ConvRowTile, of rowWeights, src, out, add []float32, addAt, cols, m int, last bool, args *Args) {
 	r := &c.byRow
 	_ = src[int(r.offsets[call.Depth-1])/4+cols-1]
-	first := m / c.perGroup * c.panels.groupFloats()
 	for x := 0; x < cols; x += 2 * c.v.Conv.Lanes {
 		call.Cols = min(2*c.v.Conv.Lanes, cols-x)
 		call.X = &src[x]
 		for i := range r.parts {
-			p, n, step := r.parts[i].channel, r.parts[i].n, r.parts[i].step
-			weights := args.Weights[first+r.parts[i].place+k*step:][:(call.Depth-1)*step+n]
+			p, n, panel, step := r.parts[i].channel, r.parts[i].n, r.parts[i].panel, r.parts[i].step
+			weights := of.panels[panel*of.depth+of.k*step+p-panel:][:(call.Depth-1)*step+n]
 			call.Weights, call.WeightStep = &weights[0], 4*step
 			to := out[p*call.OutStep/4+x:][:(n-1)*call.OutStep/4+call.Cols]
 			call.Out = &to[0]

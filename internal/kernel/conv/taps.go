@@ -70,13 +70,13 @@ func (c *Conv) tapSums(batch, group, row, end int, a outputArea, sums []float32,
 			continue
 		}
 		x := in[w.InSteps.at(part.z*w.stride[0]+shift[0], part.y*w.stride[1]+shift[1], part.x*w.stride[2]+shift[2]):]
-		c.tapBlocks(group, row, end, tap, a, part, x, sums, args.Weights)
+		c.tapBlocks(group, row, end, tap, a, part, x, sums, args)
 	}
 }
 
 // tapBlocks adds the products of one tap to the sums of a part of an area. x
 // begins with the input of the part's first position.
-func (c *Conv) tapBlocks(group, row, end, tap int, a, part outputArea, x, sums, packed []float32) {
+func (c *Conv) tapBlocks(group, row, end, tap int, a, part outputArea, x, sums []float32, args *Args) {
 	d, channels := &c.direct, c.InChannels/c.Group
 	capacity := c.sumRows(a.rows * a.cols)
 	skipped := (part.y-a.y)*a.cols + part.x - a.x
@@ -85,7 +85,7 @@ func (c *Conv) tapBlocks(group, row, end, tap int, a, part outputArea, x, sums, 
 		for p := row; p < end; p += 2 * c.v.Conv.Lanes {
 			at, step := c.panels.at(group, p, tap*channels+ch)
 			vectors := c.vectorsAt(p)
-			weights := packed[at:][:(call.Depth-1)*step+vectors*c.v.Conv.Lanes]
+			weights := c.weights(args, at, (call.Depth-1)*step+vectors*c.v.Conv.Lanes)
 			call.Weights, call.WeightStep, call.SumStep = &weights[0], 4*step, 4*vectors*c.v.Conv.Lanes
 			c.directPanel(&call, vectors, part, a.cols, x[ch*c.view.InSteps.Channel:], sums[(p-row)*capacity+skipped*call.SumStep/4:])
 		}

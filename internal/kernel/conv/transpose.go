@@ -1,7 +1,9 @@
 package conv
 
 import (
+	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/elementwise"
 	"github.com/tenure-go/tenure/internal/kernel/gemm"
 )
 
@@ -24,7 +26,8 @@ type Transpose struct {
 	InChannels, OutChannels int
 	Axes                    []TransposeAxis
 	Act                     gemm.Activation
-	InSteps, OutSteps       Steps // zero if the elements follow each other
+	InSteps, OutSteps       Steps       // zero if the elements follow each other
+	WeightType              dtype.DType // that of TransposeArgs.HalfWeights, which are read instead of Weights; Invalid if they are float32
 
 	v         *kernel.Variant // of Prepare
 	axes      [MaxSpatial]TransposeAxis
@@ -38,11 +41,13 @@ type Transpose struct {
 	packRows  int // ... and floats of scratch for the weights, the input, and their product
 	packPanel int
 	product   int
+	packWide  int // weights of 16 bits that are widened
 }
 
 // TransposeArgs are the operands. Bias may be nil.
 type TransposeArgs struct {
 	Out, In, Weights, Bias []float32
+	HalfWeights            []uint16
 }
 
 const (
@@ -79,11 +84,16 @@ func (c *Transpose) Prepare(v *kernel.Variant) {
 	}
 	c.blocks = kernel.CeilDiv(perGroup, c.channels)
 	rows, depth := c.channels*c.taps, min(c.depth, gemm.BlockDepth)
-	c.packRows, c.packPanel, c.product = rows*depth, transposeCols*depth, rows*transposeCols
+	c.packRows, c.packPanel, c.product, c.packWide = rows*depth, transposeCols*depth, rows*transposeCols, 0
+	if c.WeightType != dtype.Invalid {
+		c.packWide = rows * depth
+	}
 }
 
 // ScratchBytes returns the size of the scratch that Tile needs, per worker.
-func (c *Transpose) ScratchBytes() int { return 4 * (c.packRows + c.packPanel + c.product) }
+func (c *Transpose) ScratchBytes() int {
+	return 4 * (c.packRows + c.packPanel + c.product + c.packWide)
+}
 
 // Tiles returns the number of tiles.
 func (c *Transpose) Tiles() int {
@@ -110,7 +120,7 @@ func (c *Transpose) Tile(t int, scratch []float32, args *TransposeArgs) {
 		c.eachRow(out[i*c.OutSteps.Channel:], func(row []float32) { kernel.Repeat(row, v) })
 	}
 	if c.depth > 0 && c.in > 0 {
-		c.accumulate(scratch, out, args.In[batch*c.InSteps.Batch+group*c.depth*c.InSteps.Channel:], args.Weights[(group*c.depth*perGroup+m)*c.taps:], channels)
+		c.accumulate(scratch, out, args.In[batch*c.InSteps.Batch+group*c.depth*c.InSteps.Channel:], args, (group*c.depth*perGroup+m)*c.taps, channels)
 	}
 	for i := range channels {
 		c.eachRow(out[i*c.OutSteps.Channel:], func(row []float32) { c.Act.Apply(c.v, row) })
@@ -131,14 +141,14 @@ func (c *Transpose) eachRow(plane []float32, f func(row []float32)) {
 	}
 }
 
-// accumulate adds the products of a whole input with the weights of the
-// channels whose planes are out.
-func (c *Transpose) accumulate(scratch, out, in, weights []float32, channels int) {
+// accumulate adds the products of a whole input with the weights from one on,
+// of the channels whose planes are out.
+func (c *Transpose) accumulate(scratch, out, in []float32, args *TransposeArgs, weights, channels int) {
 	rows := channels * c.taps
 	product := scratch[c.packRows+c.packPanel:]
 	for at := 0; at < c.in; at += transposeCols {
 		n := min(transposeCols, c.in-at)
-		c.multiply(scratch, in, at, weights, rows, n)
+		c.multiply(scratch, in, at, args, weights, rows, n)
 		for r := range rows {
 			c.spread(out[r/c.taps*c.OutSteps.Channel:], product[r*transposeCols:][:n], r%c.taps, at)
 		}
@@ -146,18 +156,33 @@ func (c *Transpose) accumulate(scratch, out, in, weights []float32, channels int
 }
 
 // multiply computes the product of rows taps and n input positions from at on.
-func (c *Transpose) multiply(scratch, in []float32, at int, weights []float32, rows, n int) {
+func (c *Transpose) multiply(scratch, in []float32, at int, args *TransposeArgs, weights, rows, n int) {
 	packed, panels, product := scratch[:c.packRows], scratch[c.packRows:][:c.packPanel], scratch[c.packRows+c.packPanel:]
 	r := gemm.Rect{Ld: transposeCols, Rows: rows, Cols: n}
 	ld := c.OutChannels / c.Group * c.taps
 	for k := 0; k < c.depth; k += gemm.BlockDepth {
 		depth := min(gemm.BlockDepth, c.depth-k)
-		gemm.PackColumns(packed, weights[k*ld:], ld, depth, rows)
+		c.packWeights(scratch, packed, args, weights+k*ld, depth, rows)
 		for j := 0; j < n; j += c.v.Gemm.Width {
 			c.pack(panels[j*depth:(j+c.v.Gemm.Width)*depth], in[k*c.InSteps.Channel:], at+j, depth, min(c.v.Gemm.Width, n-j))
 		}
 		gemm.MultiplyPanels(c.v, &r, depth, packed, depth, panels, product, k > 0)
 	}
+}
+
+// packWeights packs the weights of rows taps, from one on, for depth input
+// channels.
+func (c *Transpose) packWeights(scratch, packed []float32, args *TransposeArgs, from, depth, rows int) {
+	ld := c.OutChannels / c.Group * c.taps
+	if c.WeightType == dtype.Invalid {
+		gemm.PackColumns(packed, args.Weights[from:], ld, depth, rows)
+		return
+	}
+	wide := scratch[c.packRows+c.packPanel+c.product:][:depth*rows]
+	for k := range depth {
+		elementwise.Widen(c.v, c.WeightType, wide[k*rows:][:rows], args.HalfWeights[from+k*ld:][:rows], 0, 1)
+	}
+	gemm.PackColumns(packed, wide, rows, depth, rows)
 }
 
 // pack packs n input positions from at on of depth channels.

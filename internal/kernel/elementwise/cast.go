@@ -28,6 +28,9 @@ const CastChunk = 128
 // is 0. Where elements of less than a byte are written, lo must start a byte.
 // dst may be src exactly when both types have one size.
 func Cast(v *kernel.Variant, dst []byte, to dtype.DType, src []byte, from dtype.DType, lo, hi int, mode CastMode) {
+	if castHalves(v, dst, to, src, from, lo, hi) {
+		return
+	}
 	lo += castLoop(v, dst, to, src, from, lo, hi)
 	if lo < hi {
 		CastElements(v, dst, to, src, from, lo, hi, mode)

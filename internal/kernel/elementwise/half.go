@@ -31,7 +31,9 @@ func widenVectors(v *kernel.Variant, dt dtype.DType, dst []float32, src []uint16
 		return 0
 	}
 	_ = src[8*n-1]
-	f(n, (*float32)(hidden(unsafe.Pointer(&dst[0]))), (*uint16)(hidden(unsafe.Pointer(&src[0]))))
+	for at := 0; at < 8*n; at += kernel.AsmElements {
+		f(min(n-at/8, kernel.AsmElements/8), (*float32)(hidden(unsafe.Pointer(&dst[at]))), (*uint16)(hidden(unsafe.Pointer(&src[at]))))
+	}
 	return 8 * n
 }
 
@@ -44,14 +46,25 @@ func narrowVectors(v *kernel.Variant, dt dtype.DType, dst []uint16, src []float3
 		return 0
 	}
 	_ = dst[8*n-1]
-	f(n, (*uint16)(hidden(unsafe.Pointer(&dst[0]))), (*float32)(hidden(unsafe.Pointer(&src[0]))))
+	for at := 0; at < 8*n; at += kernel.AsmElements {
+		f(min(n-at/8, kernel.AsmElements/8), (*uint16)(hidden(unsafe.Pointer(&dst[at]))), (*float32)(hidden(unsafe.Pointer(&src[at]))))
+	}
 	return 8 * n
 }
 
 // Widen fills dst with the elements of src at, at+stride, ...
 func Widen(v *kernel.Variant, dt dtype.DType, dst []float32, src []uint16, at, stride int) {
+	if stride == 0 && len(dst) > 1 {
+		Widen(v, dt, dst[:1], src, at, 0)
+		kernel.Repeat(dst[1:], dst[0])
+		return
+	}
 	if stride == 1 {
 		done := widenVectors(v, dt, dst, src[at:])
+		if n := len(dst); done > 0 && done < n { // the last vector overlaps the one before it
+			widenVectors(v, dt, dst[n-8:], src[at+n-8:])
+			return
+		}
 		dst, at = dst[done:], at+done
 	}
 	switch dt {
@@ -70,10 +83,15 @@ func Widen(v *kernel.Variant, dt dtype.DType, dst []float32, src []uint16, at, s
 	}
 }
 
-// Narrow rounds all of src into the elements of dst at, at+stride, ...
+// Narrow rounds all of src into the elements of dst at, at+stride, ..., which
+// are no bytes of src.
 func Narrow(v *kernel.Variant, dt dtype.DType, dst []uint16, at, stride int, src []float32) {
 	if stride == 1 {
 		done := narrowVectors(v, dt, dst[at:], src)
+		if n := len(src); done > 0 && done < n { // the last vector overlaps the one before it
+			narrowVectors(v, dt, dst[at+n-8:], src[n-8:])
+			return
+		}
 		src, at = src[done:], at+done
 	}
 	switch dt {
@@ -90,6 +108,23 @@ func Narrow(v *kernel.Variant, dt dtype.DType, dst []uint16, at, stride int, src
 	default:
 		kernel.Bug("%s is no 16-bit float", dt)
 	}
+}
+
+// castHalves is Cast between float32 and a 16-bit float, unless the result lies
+// in the operand's bytes.
+func castHalves(v *kernel.Variant, dst []byte, to dtype.DType, src []byte, from dtype.DType, lo, hi int) bool {
+	isHalf := func(dt dtype.DType) bool { return dt == dtype.F16 || dt == dtype.BF16 }
+	switch {
+	case lo >= hi || unsafe.SliceData(dst) == unsafe.SliceData(src):
+		return false
+	case isHalf(from) && to == dtype.F32:
+		Widen(v, from, kernel.View[float32](Part(dst, to, lo, hi)), kernel.View[uint16](Part(src, from, lo, hi)), 0, 1)
+	case isHalf(to) && from == dtype.F32:
+		Narrow(v, to, kernel.View[uint16](Part(dst, to, lo, hi)), 0, 1, kernel.View[float32](Part(src, from, lo, hi)))
+	default:
+		return false
+	}
+	return true
 }
 
 // UnaryHalf is UnaryF32 for the 16-bit floats. dst may be src exactly.
@@ -110,11 +145,18 @@ func BinaryHalf(v *kernel.Variant, op kernel.BinaryOp, n *kernel.Nest, lo, hi in
 	x, y := scratch[:size], scratch[size:]
 	c := n.Cursor(lo, hi)
 	for c.Next() {
+		if c.Step[2] == 0 { // one element
+			Widen(v, dt, y[:1], b, c.Off[2], 1)
+		}
 		for at := 0; at < c.N; at += size {
 			m := min(c.N-at, size)
 			Widen(v, dt, x[:m], a, c.Off[1]+at*c.Step[1], c.Step[1])
-			Widen(v, dt, y[:m], b, c.Off[2]+at*c.Step[2], c.Step[2])
-			BinaryRowVV(v, op, x[:m], x[:m], y[:m])
+			if c.Step[2] == 0 {
+				BinaryRowVS(v, op, x[:m], x[:m], y[0])
+			} else {
+				Widen(v, dt, y[:m], b, c.Off[2]+at*c.Step[2], c.Step[2])
+				BinaryRowVV(v, op, x[:m], x[:m], y[:m])
+			}
 			Narrow(v, dt, dst, c.Off[0]+at*c.Step[0], c.Step[0], x[:m])
 		}
 	}

@@ -1,8 +1,8 @@
 // Package gemm has the products of matrices: Gemm for float32, with batches,
 // transposed and packed operands, and an Epilogue that adds bias and residual
 // and applies an activation before a result leaves the cache; CompressedB for
-// weights whose exponents are stored in fewer bits; Plain for float64 and
-// integers; and Det, the determinant.
+// weights whose exponents are stored in fewer bits; Half for 16-bit floats;
+// Plain for float64 and integers; and Det, the determinant.
 //
 //	g := gemm.Gemm{M: m, N: n, K: k, Alpha: 1}
 //	g.Prepare(v)

@@ -20,19 +20,29 @@ func (g *Gemm) PackedBFloats(v *kernel.Variant) int {
 // PackB packs a whole constant B, of K x N or N x K as the fields say, for a
 // Gemm with PackedB. Alpha is in it.
 func (g *Gemm) PackB(v *kernel.Variant, dst, b []float32) {
+	packAll(g, v, dst, b)
+	if panels := dst[:g.PackedBFloats(v)]; g.Alpha != 1 {
+		elementwise.BinaryRowVS(v, kernel.Mul, panels, panels, g.Alpha)
+	}
+}
+
+// packAll packs a whole B without Alpha.
+func packAll[T float32 | uint16](g *Gemm, v *kernel.Variant, dst, b []T) {
 	g.v = v
 	g.defaults()
 	g.nr = v.Gemm.Width
 	width := kernel.CeilDiv(g.N, g.nr) * g.nr
 	block := blockOf(g.K)
 	for k := 0; k < g.K; k += block {
-		g.packBlock(dst[k*width:], b, k, min(block, g.K-k), 0, g.N)
+		packColumns(g, dst[k*width:], b, k, min(block, g.K-k), 0, g.N)
 	}
 }
 
 // UnpackB is the reverse of PackB where Alpha is 1. dst is a whole B whose rows
 // follow each other.
-func (g *Gemm) UnpackB(v *kernel.Variant, dst, panels []float32) {
+func (g *Gemm) UnpackB(v *kernel.Variant, dst, panels []float32) { unpackAll(g, v, dst, panels) }
+
+func unpackAll[T float32 | uint16](g *Gemm, v *kernel.Variant, dst, panels []T) {
 	g.v = v
 	width := kernel.CeilDiv(g.N, v.Gemm.Width) * v.Gemm.Width
 	block := blockOf(g.K)
@@ -50,8 +60,16 @@ func (g *Gemm) UnpackB(v *kernel.Variant, dst, panels []float32) {
 	}
 }
 
-// packBlock packs rows [k, k+depth) and columns [col, col+cols) of B.
+// packBlock packs rows [k, k+depth) and columns [col, col+cols) of B, times
+// Alpha.
 func (g *Gemm) packBlock(dst, b []float32, k, depth, col, cols int) {
+	packColumns(g, dst, b, k, depth, col, cols)
+	if n := kernel.CeilDiv(cols, g.nr) * g.nr * depth; g.Alpha != 1 {
+		elementwise.BinaryRowVS(g.v, kernel.Mul, dst[:n], dst[:n], g.Alpha)
+	}
+}
+
+func packColumns[T float32 | uint16](g *Gemm, dst, b []T, k, depth, col, cols int) {
 	for j := 0; j < cols; j += g.nr {
 		panel, n := dst[j*depth:(j+g.nr)*depth], min(g.nr, cols-j)
 		if g.TransB {
@@ -59,14 +77,11 @@ func (g *Gemm) packBlock(dst, b []float32, k, depth, col, cols int) {
 		} else {
 			PackPanel(panel, b[k*g.LDB+col+j:], g.LDB, depth, n, g.nr)
 		}
-		if g.Alpha != 1 {
-			elementwise.BinaryRowVS(g.v, kernel.Mul, panel, panel, g.Alpha)
-		}
 	}
 }
 
 // PackPanel takes n columns of depth rows that are ld apart.
-func PackPanel(dst, src []float32, ld, depth, n, nr int) {
+func PackPanel[T float32 | uint16](dst, src []T, ld, depth, n, nr int) {
 	for k := range depth {
 		row := dst[k*nr : (k+1)*nr]
 		copy(row, src[k*ld:][:n])
@@ -75,7 +90,7 @@ func PackPanel(dst, src []float32, ld, depth, n, nr int) {
 }
 
 // PackPanelRows takes n columns that are stored as rows, ld apart.
-func PackPanelRows(dst, src []float32, ld, depth, n, nr int) {
+func PackPanelRows[T float32 | uint16](dst, src []T, ld, depth, n, nr int) {
 	for j := range nr {
 		d := dst[j:]
 		if j >= n {

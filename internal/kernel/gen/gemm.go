@@ -23,6 +23,10 @@ const packedRows = 12
 // unless the panel is in a cache already.
 const fewRows = 3
 
+// halfRows is the most rows of a tile whose panel has 16-bit floats: with more
+// it is widened first.
+const halfRows = 4
+
 // packAhead is how many rows of B before it packs one a tile prefetches it.
 // They may all lie in one set of the first-level cache, which is too small for
 // so many; the second level has.
@@ -34,6 +38,9 @@ func (a *assembler) gemmKernels() {
 	a.tiles("Tiles", "GemmTile", a.rows, func(rows int) string { return a.gemmTile(rows, rows > fewRows, false) })
 	a.tiles("Prefetching", "GemmTile", fewRows, func(rows int) string { return a.gemmTile(rows, true, false) })
 	a.tiles("Packing", "GemmPacking", min(a.rows, packedRows), func(rows int) string { return a.gemmTile(rows, true, true) })
+	for _, of := range []string{"F16", "BF16"} {
+		a.tiles("Tiles"+of, "GemmHalfTile", halfRows, func(rows int) string { return a.gemmHalfTile(rows, of) })
+	}
 	for _, rows := range []int{8, 1} {
 		a.axpy(rows)
 		a.set(fmt.Sprint("Axpy", rows), fmt.Sprintf("axpy%dx%s", rows, a.suffix))
@@ -62,21 +69,38 @@ type tile struct {
 	src, ldb   string   // where B lies while it is packed
 	next, step string   // where a row lies that will be needed, and how far it is to another
 	masks      [2]string
-	ints       bool // bytes are multiplied, and 32-bit integers summed
+	ints       bool   // bytes are multiplied, and 32-bit integers summed
+	half       string // the type of the panel's elements where they have 16 bits
 }
 
 func (t *tile) sum(set, row, half int) string { return t.v(2*(set*t.rows+row) + half) }
+
+// newTile is a tile of so many rows. Few rows have few sums, and an addition
+// waits for the one before it: several sets take turns.
+func (a *assembler) newTile(rows int) *tile {
+	t := &tile{assembler: a, rows: rows, sets: 1, pointers: rowPointers[:(rows+2)/3]}
+	for t.sets < 4 && 2*t.sets*rows <= a.rows {
+		t.sets *= 2
+	}
+	return t
+}
+
+// gemmHalfTile multiplies rows of A with a packed panel of 16-bit floats.
+func (a *assembler) gemmHalfTile(rows int, of string) string {
+	t := a.newTile(rows)
+	t.half = of
+	name := fmt.Sprintf("gemmTile%s%dx", of, rows)
+	in := []param{{"depth", "int"}, {"a", "*float32"}, {"lda", "int"}, {"b", "*uint16"}, {"c", "*float32"}, {"ldc", "int"}, {"nr", "int"}}
+	a.tile(t, name, fmt.Sprintf("is a tile of %d rows and %d columns of a panel of %s, of which nr are stored", rows, 2*a.lanes, of), in,
+		[]string{regDepth, t.pointers[0], regLDA, regPanel, regC, regLDC, regColumn})
+	return name + a.suffix
+}
 
 // gemmTile multiplies rows of A with a packed panel of two vectors' width, or
 // with a part of B that it packs meanwhile. It may prefetch what will be
 // needed.
 func (a *assembler) gemmTile(rows int, prefetch, pack bool) string {
-	// Few rows have few sums, and an addition waits for the one before it:
-	// several sets take turns.
-	t := &tile{assembler: a, rows: rows, sets: 1, pointers: rowPointers[:(rows+2)/3]}
-	for t.sets < 4 && 2*t.sets*rows <= a.rows {
-		t.sets *= 2
-	}
+	t := a.newTile(rows)
 	name, doc := "gemmTile%dx", "is a tile of %d rows and %d columns, of which nr are stored"
 	in := []param{{"depth", "int"}, {"a", "*float32"}, {"lda", "int"}, {"b", "*float32"}, {"c", "*float32"}, {"ldc", "int"}, {"nr", "int"}}
 	regs := []string{regDepth, t.pointers[0], regLDA, regPanel, regC, regLDC, regColumn}
@@ -95,8 +119,14 @@ func (a *assembler) gemmTile(rows int, prefetch, pack bool) string {
 		doc += "; it may prefetch rows from next on, step bytes apart, of the same width"
 	}
 	name = fmt.Sprintf(name, rows)
+	a.tile(t, name, fmt.Sprintf(doc, rows, 2*a.lanes), in, regs)
+	return name + a.suffix
+}
+
+// tile emits the function of a tile, whose first arguments go into registers.
+func (a *assembler) tile(t *tile, name, doc string, in []param, regs []string) {
 	last := []param{{"from", "*float32"}, {"ldfrom", "int"}, {"relu", "bool"}}
-	a.function(name, fmt.Sprintf(doc+", with the numbers at from added and then the greater of zero taken if relu; distances count bytes.", rows, 2*a.lanes), append(in, last...), nil)
+	a.function(name, doc+", with the numbers at from added and then the greater of zero taken if relu; distances count bytes.", append(in, last...), nil)
 	for i, reg := range regs {
 		a.op("MOVQ %s, %s", a.arg(in[i]), reg)
 	}
@@ -108,7 +138,6 @@ func (a *assembler) gemmTile(rows int, prefetch, pack bool) string {
 	t.loop()
 	t.join()
 	t.finish(places)
-	return name + a.suffix
 }
 
 // start makes the sums zero. The masks need the register of the depth, so that
@@ -174,7 +203,7 @@ func (t *tile) advance(steps int) {
 
 // panelStep is the size of a row of the panel.
 func (t *tile) panelStep() int {
-	if t.ints && !t.assembler.masks {
+	if t.ints && !t.assembler.masks || t.half != "" {
 		return t.bytes()
 	}
 	return 2 * t.bytes()
@@ -201,8 +230,15 @@ func (t *tile) multiply(u int) {
 	}
 	b := [2]string{t.v(2 * t.assembler.rows), t.v(2*t.assembler.rows + 1)}
 	for half := range 2 {
-		panel := fmt.Sprintf("%d(%s)", (2*u+half)*t.bytes(), regPanel)
+		panel := fmt.Sprintf("%d(%s)", (2*u+half)*t.panelStep()/2, regPanel)
 		switch {
+		case t.half == "F16":
+			t.op("VCVTPH2PS %s, %s", panel, b[half])
+			continue
+		case t.half == "BF16":
+			t.op("VPMOVZXWD %s, %s", panel, b[half])
+			t.op("VPSLLD $16, %s, %s", b[half], b[half])
+			continue
 		case t.src == "":
 			t.op("VMOVUPS %s, %s", panel, b[half])
 			continue

@@ -892,6 +892,18 @@ var avx2 = kernel.Variant{
 			5: gemmTile5x256,
 			6: gemmTile6x256,
 		},
+		TilesBF16: []kernel.GemmHalfTile{
+			1: gemmTileBF161x256,
+			2: gemmTileBF162x256,
+			3: gemmTileBF163x256,
+			4: gemmTileBF164x256,
+		},
+		TilesF16: []kernel.GemmHalfTile{
+			1: gemmTileF161x256,
+			2: gemmTileF162x256,
+			3: gemmTileF163x256,
+			4: gemmTileF164x256,
+		},
 		Width: 16,
 	},
 	Bytes: kernel.ByteLoops{

@@ -922,6 +922,18 @@ var avx512 = kernel.Variant{
 			13: gemmTile13x512,
 			14: gemmTile14x512,
 		},
+		TilesBF16: []kernel.GemmHalfTile{
+			1: gemmTileBF161x512,
+			2: gemmTileBF162x512,
+			3: gemmTileBF163x512,
+			4: gemmTileBF164x512,
+		},
+		TilesF16: []kernel.GemmHalfTile{
+			1: gemmTileF161x512,
+			2: gemmTileF162x512,
+			3: gemmTileF163x512,
+			4: gemmTileF164x512,
+		},
 		Width: 32,
 	},
 	Bytes: kernel.ByteLoops{

@@ -77,6 +77,46 @@ func gemmPacking5x256(depth int, a *float32, lda int, b *float32, c *float32, ld
 //go:noescape
 func gemmPacking6x256(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, src *float32, ldb int, from *float32, ldfrom int, relu bool)
 
+// gemmTileF161x256 is a tile of 1 rows and 16 columns of a panel of F16, of which nr are stored, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
+//
+//go:noescape
+func gemmTileF161x256(depth int, a *float32, lda int, b *uint16, c *float32, ldc int, nr int, from *float32, ldfrom int, relu bool)
+
+// gemmTileF162x256 is a tile of 2 rows and 16 columns of a panel of F16, of which nr are stored, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
+//
+//go:noescape
+func gemmTileF162x256(depth int, a *float32, lda int, b *uint16, c *float32, ldc int, nr int, from *float32, ldfrom int, relu bool)
+
+// gemmTileF163x256 is a tile of 3 rows and 16 columns of a panel of F16, of which nr are stored, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
+//
+//go:noescape
+func gemmTileF163x256(depth int, a *float32, lda int, b *uint16, c *float32, ldc int, nr int, from *float32, ldfrom int, relu bool)
+
+// gemmTileF164x256 is a tile of 4 rows and 16 columns of a panel of F16, of which nr are stored, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
+//
+//go:noescape
+func gemmTileF164x256(depth int, a *float32, lda int, b *uint16, c *float32, ldc int, nr int, from *float32, ldfrom int, relu bool)
+
+// gemmTileBF161x256 is a tile of 1 rows and 16 columns of a panel of BF16, of which nr are stored, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
+//
+//go:noescape
+func gemmTileBF161x256(depth int, a *float32, lda int, b *uint16, c *float32, ldc int, nr int, from *float32, ldfrom int, relu bool)
+
+// gemmTileBF162x256 is a tile of 2 rows and 16 columns of a panel of BF16, of which nr are stored, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
+//
+//go:noescape
+func gemmTileBF162x256(depth int, a *float32, lda int, b *uint16, c *float32, ldc int, nr int, from *float32, ldfrom int, relu bool)
+
+// gemmTileBF163x256 is a tile of 3 rows and 16 columns of a panel of BF16, of which nr are stored, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
+//
+//go:noescape
+func gemmTileBF163x256(depth int, a *float32, lda int, b *uint16, c *float32, ldc int, nr int, from *float32, ldfrom int, relu bool)
+
+// gemmTileBF164x256 is a tile of 4 rows and 16 columns of a panel of BF16, of which nr are stored, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
+//
+//go:noescape
+func gemmTileBF164x256(depth int, a *float32, lda int, b *uint16, c *float32, ldc int, nr int, from *float32, ldfrom int, relu bool)
+
 // axpy8x256 adds to out the sum of x[i] times row i of b, for 8 rows that are ldb bytes apart.
 //
 //go:noescape

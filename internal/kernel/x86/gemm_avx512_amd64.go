@@ -147,6 +147,46 @@ func gemmPacking11x512(depth int, a *float32, lda int, b *float32, c *float32, l
 //go:noescape
 func gemmPacking12x512(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, src *float32, ldb int, from *float32, ldfrom int, relu bool)
 
+// gemmTileF161x512 is a tile of 1 rows and 32 columns of a panel of F16, of which nr are stored, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
+//
+//go:noescape
+func gemmTileF161x512(depth int, a *float32, lda int, b *uint16, c *float32, ldc int, nr int, from *float32, ldfrom int, relu bool)
+
+// gemmTileF162x512 is a tile of 2 rows and 32 columns of a panel of F16, of which nr are stored, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
+//
+//go:noescape
+func gemmTileF162x512(depth int, a *float32, lda int, b *uint16, c *float32, ldc int, nr int, from *float32, ldfrom int, relu bool)
+
+// gemmTileF163x512 is a tile of 3 rows and 32 columns of a panel of F16, of which nr are stored, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
+//
+//go:noescape
+func gemmTileF163x512(depth int, a *float32, lda int, b *uint16, c *float32, ldc int, nr int, from *float32, ldfrom int, relu bool)
+
+// gemmTileF164x512 is a tile of 4 rows and 32 columns of a panel of F16, of which nr are stored, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
+//
+//go:noescape
+func gemmTileF164x512(depth int, a *float32, lda int, b *uint16, c *float32, ldc int, nr int, from *float32, ldfrom int, relu bool)
+
+// gemmTileBF161x512 is a tile of 1 rows and 32 columns of a panel of BF16, of which nr are stored, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
+//
+//go:noescape
+func gemmTileBF161x512(depth int, a *float32, lda int, b *uint16, c *float32, ldc int, nr int, from *float32, ldfrom int, relu bool)
+
+// gemmTileBF162x512 is a tile of 2 rows and 32 columns of a panel of BF16, of which nr are stored, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
+//
+//go:noescape
+func gemmTileBF162x512(depth int, a *float32, lda int, b *uint16, c *float32, ldc int, nr int, from *float32, ldfrom int, relu bool)
+
+// gemmTileBF163x512 is a tile of 3 rows and 32 columns of a panel of BF16, of which nr are stored, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
+//
+//go:noescape
+func gemmTileBF163x512(depth int, a *float32, lda int, b *uint16, c *float32, ldc int, nr int, from *float32, ldfrom int, relu bool)
+
+// gemmTileBF164x512 is a tile of 4 rows and 32 columns of a panel of BF16, of which nr are stored, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
+//
+//go:noescape
+func gemmTileBF164x512(depth int, a *float32, lda int, b *uint16, c *float32, ldc int, nr int, from *float32, ldfrom int, relu bool)
+
 // axpy8x512 adds to out the sum of x[i] times row i of b, for 8 rows that are ldb bytes apart.
 //
 //go:noescape
