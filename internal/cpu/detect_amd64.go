@@ -20,3 +20,7 @@ func detect() Tier {
 // HasVNNI reports whether kernels of the tier [AVX512] may use the instructions
 // that add up products of bytes.
 func HasVNNI() bool { return Level() >= AVX512 && cpu.X86.HasAVX512VNNI }
+
+// HasVBMI reports whether they may use those that take bytes from any place of
+// a vector.
+func HasVBMI() bool { return Level() >= AVX512 && cpu.X86.HasAVX512VBMI }

@@ -141,3 +141,19 @@ type ByteDepthwise struct {
 	Scale, Low, High float32
 	Add, Zero        int32
 }
+
+// ByteArithmetic has the arguments of the loops of sums and products of
+// quantised numbers. A sum is a*RatioA + b*RatioB + Rest, a product
+// a*b*RatioA + Rest, where a and b are the bytes with the flips, eight of a
+// kind, taken, less the zeros. The result is rounded, moved by the words of
+// Offset, saturated to an unsigned byte, and its flip taken. All floats are
+// finite, and small enough for all terms of a sum to be.
+type ByteArithmetic struct {
+	Out, A, B             *byte
+	N                     int
+	One                   int // 1 if b is one byte for all
+	FlipA, FlipB, FlipOut uint64
+	RatioA, RatioB, Rest  float32
+	ZeroA, ZeroB          int32
+	Offset                uint32
+}

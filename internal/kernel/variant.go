@@ -185,8 +185,10 @@ type ByteLoops struct {
 	// Rows. MaxU8 and MaxI8 are for n times 32 bytes. Widen makes n times 16
 	// bytes, with flip taken, numbers of 16 bits, and returns their sum; it is
 	// nil where rows of A are not widened.
-	MaxU8, MaxI8 func(n int, dst, x, y *byte)
-	Widen        func(n int, dst, x *byte, flip uint64) (sum int)
+	MaxU8, MaxI8  func(n int, dst, x, y *byte)
+	Add, Multiply func(call ByteArithmetic)
+	Lookup        func(n int, dst, x, table *byte) // takes bytes from a table of 256
+	Widen         func(n int, dst, x *byte, flip uint64) (sum int)
 
 	// For n times eight elements.
 	Quantize                   func(n int, dst *byte, x *float32, scale, lo, hi float32, zero int32)

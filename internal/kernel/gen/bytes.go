@@ -18,6 +18,11 @@ func (a *assembler) byteKernels() {
 	fmt.Fprintf(&a.stubs, "\nfunc byteDepthwises%[1]s(call kernel.ByteDepthwise) { byteDepthwise%[1]s(&call) }\n", a.suffix)
 	a.set("Depthwise", "byteDepthwises"+a.suffix)
 	a.byteRows()
+	if a.masks {
+		a.byteArithmetics()
+		a.lookupBytes()
+		a.set("Lookup", "lookupBytes"+a.suffix)
+	}
 	if !a.masks { // as fast as memory already
 		a.quantize()
 		a.set("Quantize", "quantizeBytes"+a.suffix)

@@ -40,24 +40,91 @@ func (k *Arithmetic) Set(scaleA, zeroA, scaleB, zeroB, scaleY, zeroY Numbers) {
 // Run computes the elements [lo, hi) of a nest of the result, a and b. scratch
 // holds ArithmeticScratch bytes, aligned for float32.
 func (k *Arithmetic) Run(v *kernel.Variant, n *kernel.Nest, lo, hi int, dst, a, b, scratch []byte) {
+	loop := k.loop(v)
+	for c := n.Cursor(lo, hi); c.Next(); {
+		switch step := c.Step; {
+		case loop == nil || step[0] != 1:
+			k.pieces(v, &c.Run, dst, a, b, scratch)
+		case step[1] == 1 && (step[2] == 0 || step[2] == 1):
+			k.row(loop, c.N, dst[c.Off[0]:], a[c.Off[1]:], b[c.Off[2]:], step[2] == 0)
+		case step[1] == 0 && step[2] == 1:
+			other := k.swapped()
+			other.row(loop, c.N, dst[c.Off[0]:], b[c.Off[2]:], a[c.Off[1]:], true)
+		default:
+			k.pieces(v, &c.Run, dst, a, b, scratch)
+		}
+	}
+}
+
+// loop returns the machine's loop over a row, nil where it has none, or one
+// that does not take the scales: results may not be numbers where a term is
+// infinite.
+func (k *Arithmetic) loop(v *kernel.Variant) func(kernel.ByteArithmetic) {
+	const most = 1e30
+	for _, x := range []float32{k.ratioA, k.ratioB, k.rest} {
+		if !(-most < x && x < most) {
+			return nil
+		}
+	}
+	if k.Product {
+		return v.Bytes.Multiply
+	}
+	return v.Bytes.Add
+}
+
+// swapped has a and b in the place of each other.
+func (k *Arithmetic) swapped() Arithmetic {
+	s := *k
+	s.SignedA, s.SignedB, s.zeroA, s.zeroB = k.SignedB, k.SignedA, k.zeroB, k.zeroA
+	if !k.Product {
+		s.ratioA, s.ratioB = k.ratioB, k.ratioA
+	}
+	return s
+}
+
+// row computes n elements, with one of b or as many.
+func (k *Arithmetic) row(loop func(kernel.ByteArithmetic), n int, dst, a, b []byte, one bool) {
+	_, _, _ = dst[n-1], a[n-1], b[0]
+	call := kernel.ByteArithmetic{Out: &dst[0], A: &a[0], B: &b[0], N: n, RatioA: k.ratioA, RatioB: k.ratioB, Rest: k.rest}
+	if one {
+		call.One = 1
+	} else {
+		_ = b[n-1]
+	}
+	if k.Product { // the ratios of a sum have the zeros in its rest
+		call.ZeroA, call.ZeroB = int32(k.zeroA), int32(k.zeroB)
+	}
+	const flip, words = 0x8080808080808080, 128 << 16 | 128
+	if k.SignedA {
+		call.FlipA, call.ZeroA = flip, call.ZeroA+128
+	}
+	if k.SignedB {
+		call.FlipB, call.ZeroB = flip, call.ZeroB+128
+	}
+	if k.SignedY {
+		call.FlipOut, call.Offset = flip, words
+	}
+	loop(call)
+}
+
+// pieces computes a run without a loop for it.
+func (k *Arithmetic) pieces(v *kernel.Variant, c *kernel.Run, dst, a, b, scratch []byte) {
 	floats := kernel.View[float32](scratch[:8*arithmeticPiece])
 	rows := scratch[8*arithmeticPiece:]
-	for c := n.Cursor(lo, hi); c.Next(); {
-		for i := 0; i < c.N; i += arithmeticPiece {
-			m := min(arithmeticPiece, c.N-i)
-			x := bytesOfRun(rows[:arithmeticPiece], a, c.Off[1]+i*c.Step[1], c.Step[1], m)
-			k.widen(v, floats[:m], x, k.SignedA, k.ratioA, k.zeroA)
-			x = bytesOfRun(rows[arithmeticPiece:], b, c.Off[2]+i*c.Step[2], c.Step[2], m)
-			k.widen(v, floats[arithmeticPiece:][:m], x, k.SignedB, k.ratioB, k.zeroB)
-			to, step := c.Off[0]+i*c.Step[0], c.Step[0]
-			if step == 1 {
-				k.piece(v, dst[to:to+m], floats[:m], floats[arithmeticPiece:][:m])
-				continue
-			}
-			k.piece(v, rows[:m], floats[:m], floats[arithmeticPiece:][:m])
-			for j, r := range rows[:m] {
-				dst[to+j*step] = r
-			}
+	for i := 0; i < c.N; i += arithmeticPiece {
+		m := min(arithmeticPiece, c.N-i)
+		x := bytesOfRun(rows[:arithmeticPiece], a, c.Off[1]+i*c.Step[1], c.Step[1], m)
+		k.widen(v, floats[:m], x, k.SignedA, k.ratioA, k.zeroA)
+		x = bytesOfRun(rows[arithmeticPiece:], b, c.Off[2]+i*c.Step[2], c.Step[2], m)
+		k.widen(v, floats[arithmeticPiece:][:m], x, k.SignedB, k.ratioB, k.zeroB)
+		to, step := c.Off[0]+i*c.Step[0], c.Step[0]
+		if step == 1 {
+			k.piece(v, dst[to:to+m], floats[:m], floats[arithmeticPiece:][:m])
+			continue
+		}
+		k.piece(v, rows[:m], floats[:m], floats[arithmeticPiece:][:m])
+		for j, r := range rows[:m] {
+			dst[to+j*step] = r
 		}
 	}
 }

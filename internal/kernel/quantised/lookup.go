@@ -3,9 +3,13 @@ package quantised
 import "github.com/tenure-go/tenure/internal/kernel"
 
 // Lookup computes dst[i] = table[x[i]]. dst may be x.
-func Lookup(_ *kernel.Variant, dst, x, table []byte) {
+func Lookup(v *kernel.Variant, dst, x, table []byte) {
 	t := (*[256]byte)(table)
 	dst = dst[:len(x)]
+	if v.Bytes.Lookup != nil && len(x) > 0 {
+		v.Bytes.Lookup(len(x), &dst[0], &x[0], &t[0])
+		return
+	}
 	for len(x) >= 8 {
 		d, s := dst[:8:8], x[:8:8]
 		a, b, c, e := t[s[0]], t[s[1]], t[s[2]], t[s[3]]

@@ -213,3 +213,22 @@ func maxU8x512(n int, dst *byte, x *byte, y *byte)
 //
 //go:noescape
 func maxI8x512(n int, dst *byte, x *byte, y *byte)
+
+// addBytes512 computes a row of sums or of products.
+//
+//go:noescape
+func addBytes512(call *kernel.ByteArithmetic)
+
+func addBytesOf512(call kernel.ByteArithmetic) { addBytes512(&call) }
+
+// multiplyBytes512 computes a row of sums or of products.
+//
+//go:noescape
+func multiplyBytes512(call *kernel.ByteArithmetic)
+
+func multiplyBytesOf512(call kernel.ByteArithmetic) { multiplyBytes512(&call) }
+
+// lookupBytes512 is table[x[i]] for n bytes.
+//
+//go:noescape
+func lookupBytes512(n int, dst *byte, x *byte, table *byte)

@@ -13,6 +13,14 @@ var narrow512 = func() kernel.Variant {
 	return v
 }()
 
+// without512 is AVX-512 without VBMI, which is not on the first processors with
+// VNNI.
+var without512 = func() kernel.Variant {
+	v := avx512
+	v.Bytes.Lookup = nil
+	return v
+}()
+
 // Variants returns those that this process may run, slowest first: the
 // processor has them, and TENURE_CPU allows them.
 func Variants() (all []*kernel.Variant) {
@@ -20,10 +28,13 @@ func Variants() (all []*kernel.Variant) {
 		all = append(all, &avx2)
 	}
 	if cpu.Level() >= cpu.AVX512 {
-		if cpu.HasVNNI() {
-			return append(all, &avx512)
+		switch {
+		case !cpu.HasVNNI():
+			return append(all, &narrow512)
+		case !cpu.HasVBMI():
+			return append(all, &without512)
 		}
-		return append(all, &narrow512)
+		return append(all, &avx512)
 	}
 	return all
 }
