@@ -303,9 +303,11 @@ func (k *intConv) Refill(t *Task) error {
 		return err
 	}
 	x, w, group := c.In[q.a].Shape.Sizes(), c.In[q.b].Shape.Sizes(), int(c.Int("group"))
-	k.IntConv = quantised.IntConv{Batch: x[0], Group: group, Channels: w[1], Filters: w[0] / group, In: x[2:],
+	next := quantised.IntConv{Batch: x[0], Group: group, Channels: w[1], Filters: w[0] / group, In: x[2:],
 		SignedX: c.In[q.a].DType == dtype.I8, SignedW: c.In[q.b].DType == dtype.I8,
 		Out: k.Out[:0], Kernel: k.IntConv.Kernel[:0], Stride: k.Stride[:0], Dilation: k.Dilation[:0], Pad: k.Pad[:0]}
+	next.KeepSpace(&k.IntConv)
+	k.IntConv = next
 	for _, a := range axes {
 		k.Out, k.IntConv.Kernel = append(k.Out, a.Out), append(k.IntConv.Kernel, a.Kernel)
 		k.Stride, k.Dilation, k.Pad = append(k.Stride, a.Stride), append(k.Dilation, a.Dilation), append(k.Pad, a.Begin)

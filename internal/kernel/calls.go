@@ -142,6 +142,45 @@ type ByteDepthwise struct {
 	Add, Zero        int32
 }
 
+// ByteTaps has the arguments of depthwise convolutions of bytes that pick the
+// taps of a vector of places from 64 bytes of the input. The planes of the input
+// and of the result are XStep and OutStep bytes apart. For each plane the weights
+// are Depth numbers of four signed bytes, then the addend of the sums, and their
+// factor, a float32. The bytes are rounded, moved by the words of Move, saturated
+// to unsigned ones, and FlipOut, eight of a kind, is taken, as Flip is from what
+// was picked.
+//
+// Patterns are vectors of bytes: 64 and more is a byte of the input, less is the
+// pad. Program has, for four vectors of places or one, by number of weights and
+// vector: where the input begins that it picks from, from the row's, and which
+// pattern, in bytes; then, for each vector, where its 16 results go, from the
+// row's, and a number without a meaning if there is one vector.
+type ByteTaps struct {
+	X         *byte
+	XStep     int
+	Out       *byte
+	OutStep   int
+	Planes    int
+	Segments  *ByteSegment // of a plane; the last one has no rows
+	Program   *int32
+	Patterns  *byte
+	Weights   *byte
+	Depth     int
+	Pad, Flip uint64
+	FlipOut   uint64
+	Move      uint64
+}
+
+// ByteSegment is some rows of places with one program: where the input and the
+// results of the first row begin, and how far the next ones are from it. The
+// vectors of a row are some times four, and then some ones.
+type ByteSegment struct {
+	Rows, Fours, Ones int
+	X, Out            int
+	XStep, OutStep    int
+	Program           int // its first number
+}
+
 // ByteArithmetic has the arguments of the loops of sums and products of
 // quantised numbers. A sum is a*RatioA + b*RatioB + Rest, a product
 // a*b*RatioA + Rest, where a and b are the bytes with the flips, eight of a

@@ -180,6 +180,7 @@ type ByteLoops struct {
 	Filters                  func(call ByteConvTile, filters int)
 	MaxFilters               int
 	Depthwise                func(call ByteDepthwise)
+	Taps                     func(call ByteTaps) // nil where bytes are not picked from whole vectors
 	Interleave1, Interleave2 func(n int, dst, x0, x1, x2, x3 *byte, flip uint64)
 
 	// Rows. MaxU8 and MaxI8 are for n times 32 bytes. Widen makes n times 16

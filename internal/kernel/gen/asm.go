@@ -33,6 +33,7 @@ type assembler struct {
 	text, stubs strings.Builder
 	table       []uint64       // one 64-bit word per constant, which the file repeats over a whole vector
 	lookups     []lookup       // of the file
+	orders      [][16]uint32   // of words, by which vectors are rearranged
 	offset      int            // of the next argument
 	loops       int            // of the function
 	pins        map[uint64]int // vectors that hold constants
@@ -186,6 +187,16 @@ func (a *assembler) lookupAt(t lookup) int {
 	return i
 }
 
+// order returns the place of an order of words.
+func (a *assembler) order(o [16]uint32) string {
+	i := slices.Index(a.orders, o)
+	if i < 0 {
+		i = len(a.orders)
+		a.orders = append(a.orders, o)
+	}
+	return fmt.Sprintf("orders%s<>+%d(SB)", a.suffix, 64*i)
+}
+
 // lookup sets to to the numbers of the table at the indices in from, on
 // machines with masks and in the registers that pin was given.
 func (a *assembler) lookup(t lookup, from, to int) {
@@ -250,6 +261,14 @@ func (a *assembler) constants() string {
 	}
 	if len(a.lookups) > 0 {
 		fmt.Fprintf(&s, "GLOBL lookups%s<>(SB), RODATA|NOPTR, $%d\n", a.suffix, 128*len(a.lookups))
+	}
+	for i, o := range a.orders {
+		for j, at := range o {
+			fmt.Fprintf(&s, "DATA orders%s<>+%d(SB)/4, $%d\n", a.suffix, 64*i+4*j, at)
+		}
+	}
+	if len(a.orders) > 0 {
+		fmt.Fprintf(&s, "GLOBL orders%s<>(SB), RODATA|NOPTR, $%d\n", a.suffix, 64*len(a.orders))
 	}
 	if !a.masks {
 		s.WriteString("\n")

@@ -22,6 +22,9 @@ func (a *assembler) byteKernels() {
 		a.byteArithmetics()
 		a.lookupBytes()
 		a.set("Lookup", "lookupBytes"+a.suffix)
+		a.byteTaps()
+		fmt.Fprintf(&a.stubs, "\nfunc tapsOf%[1]s(call kernel.ByteTaps) { byteTaps%[1]s(&call) }\n", a.suffix)
+		a.set("Taps", "tapsOf"+a.suffix)
 	}
 	if !a.masks { // as fast as memory already
 		a.quantize()

@@ -37,6 +37,7 @@ func TestLoopsThatGoTogether(t *testing.T) {
 			"transposed":     {g.Dot4, g.Dot1},
 			"bytes":          {b.Tiles, b.Pack, b.RequantRows, b.Filters, b.Interleave1, b.Interleave2, b.Depthwise, b.Quantize, b.DequantizeU8, b.DequantizeI8},
 			"quantised":      {b.Add, b.Multiply},
+			"picked bytes":   {b.Lookup, b.Taps},
 			"convolutions":   {c.Tiles, c.Leave, c.RowTiles, c.Patches, c.Windows, c.Pads},
 		} {
 			there := 0

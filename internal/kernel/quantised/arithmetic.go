@@ -94,7 +94,7 @@ func (k *Arithmetic) row(loop func(kernel.ByteArithmetic), n int, dst, a, b []by
 	if k.Product { // the ratios of a sum have the zeros in its rest
 		call.ZeroA, call.ZeroB = int32(k.zeroA), int32(k.zeroB)
 	}
-	const flip, words = 0x8080808080808080, 128 << 16 | 128
+	const flip, words = 0x8080808080808080, 128<<16 | 128
 	if k.SignedA {
 		call.FlipA, call.ZeroA = flip, call.ZeroA+128
 	}

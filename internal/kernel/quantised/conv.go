@@ -25,7 +25,13 @@ type IntConv struct {
 	// Depthwise ones have kernels of their own.
 	deeply bool
 	deep   depthwise
+	picks  bool // their taps are picked from vectors
+	picked taps
 }
+
+// KeepSpace takes over the memory of another one's tables, which nothing uses any
+// more. It comes before Prepare.
+func (c *IntConv) KeepSpace(of *IntConv) { c.picked = of.picked }
 
 // maxIntAxes is how many spatial axes the kernels of blocks take.
 const maxIntAxes = 3

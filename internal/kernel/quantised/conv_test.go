@@ -2,6 +2,7 @@ package quantised_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -65,17 +66,33 @@ func drawnIntConvs(t *testing.T, v *kernel.Variant) {
 		if r.IntN(4) == 0 {
 			c.Group, c.Channels, c.Filters = 1+r.IntN(20), 1, 1
 		}
-		packed, kind := r.IntN(2) == 0, r.IntN(3)
-		switch r.IntN(4) {
-		case 0:
-			intConvCase[int8, int8](t, v, c, packed, kind)
-		case 1:
-			intConvCase[uint8, uint8](t, v, c, packed, kind)
-		case 2:
-			intConvCase[int8, uint8](t, v, c, packed, kind)
-		default:
-			intConvCase[uint8, int8](t, v, c, packed, kind)
+		intConvCaseOf(t, v, r, c)
+	}
+	for range 60 { // of one channel, on larger pictures
+		c := quantised.IntConv{Batch: 1 + r.IntN(2), Group: 1 + r.IntN(12), Channels: 1, Filters: 1}
+		for range 2 {
+			in, k, stride, dilation := 1+r.IntN(70), 1+r.IntN(6), 1+r.IntN(3), 1+r.IntN(3)
+			pad := r.IntN(k + 1)
+			c.In, c.Out = append(c.In, in), append(c.Out, max(1, (in+2*pad-(k-1)*dilation-1)/stride+1))
+			c.Kernel, c.Stride, c.Dilation, c.Pad = append(c.Kernel, k), append(c.Stride, stride), append(c.Dilation, dilation), append(c.Pad, pad)
 		}
+		intConvCaseOf(t, v, r, c)
+	}
+}
+
+// intConvCaseOf compares a convolution of bytes of some kind.
+func intConvCaseOf(t *testing.T, v *kernel.Variant, r *rand.Rand, c quantised.IntConv) {
+	t.Helper()
+	packed, kind := r.IntN(2) == 0, r.IntN(3)
+	switch r.IntN(4) {
+	case 0:
+		intConvCase[int8, int8](t, v, c, packed, kind)
+	case 1:
+		intConvCase[uint8, uint8](t, v, c, packed, kind)
+	case 2:
+		intConvCase[int8, uint8](t, v, c, packed, kind)
+	default:
+		intConvCase[uint8, int8](t, v, c, packed, kind)
 	}
 }
 

@@ -66,6 +66,9 @@ func (c *IntConv) prepareDepthwise() {
 	d.blocks = kernel.CeilDiv(d.y.out, d.rows)
 	units := c.Batch * c.Group * d.blocks
 	d.units = max(1, min(depthwiseWork/max(1, d.rows*d.x.out*c.taps), units/kernel.WantedTiles))
+	if c.picks = c.prepareTaps(); c.picks {
+		d.units = c.picked.planes * d.blocks
+	}
 }
 
 // copyRows is the number of rows that rows of places read.
@@ -83,7 +86,7 @@ func (d *depthwise) depth() int { return d.y.kernel * d.perRow }
 
 // deepLayout says where the parts of a scratch are, in bytes: the copy is the
 // first.
-type deepLayout struct{ offsets, weights, picks, out, bytes int }
+type deepLayout struct{ offsets, weights, picks, out, numbers, x, results, bytes int }
 
 func (c *IntConv) deepLayout() (l deepLayout) {
 	d, lanes := &c.deep, c.v.Bytes.Lanes
@@ -96,6 +99,15 @@ func (c *IntConv) deepLayout() (l deepLayout) {
 	take(d.copyRows(d.rows)*d.pitch + lanes*d.x.stride + d.taps*d.x.dilation + 64)
 	l.offsets, l.weights = take(4*d.depth()*d.mostPasses), take(4*d.depth()*d.mostPasses)
 	l.picks, l.out = take(8*lanes), take(4*lanes*d.vectors(lanes))
+	if p := &c.picked; c.picks {
+		l.numbers = take(4 * p.planes * (p.depth + 2))
+		if p.beyondX {
+			l.x = take(c.area + pickWindow)
+		}
+		if p.beyond {
+			l.results = take(c.outArea + pickLanes)
+		}
+	}
 	return l
 }
 
@@ -222,6 +234,9 @@ func flipped(dst, src []byte, flip byte) {
 
 // depthwiseTile computes part t.
 func (c *IntConv) depthwiseTile(t int, a *convArgs, scratch []byte) {
+	if c.picks && c.tapsTile(t, a, scratch) {
+		return
+	}
 	d, l := &c.deep, c.deepLayout()
 	d.setPicks(scratch[l.picks:], c.v.Bytes.Lanes)
 	planes := c.Batch * c.Group

@@ -954,6 +954,7 @@ var avx512 = kernel.Variant{
 		Quantize:     quantizeBytes256,
 		RequantRows:  requantRows512,
 		Step:         4,
+		Taps:         tapsOf512,
 		Tiles: []kernel.ByteTile{
 			1:  byteTile1x512,
 			2:  byteTile2x512,

@@ -232,3 +232,10 @@ func multiplyBytesOf512(call kernel.ByteArithmetic) { multiplyBytes512(&call) }
 //
 //go:noescape
 func lookupBytes512(n int, dst *byte, x *byte, table *byte)
+
+// byteTaps512 computes planes of one channel each, and changes the call's number of planes.
+//
+//go:noescape
+func byteTaps512(call *kernel.ByteTaps)
+
+func tapsOf512(call kernel.ByteTaps) { byteTaps512(&call) }

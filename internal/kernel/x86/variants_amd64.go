@@ -17,7 +17,7 @@ var narrow512 = func() kernel.Variant {
 // VNNI.
 var without512 = func() kernel.Variant {
 	v := avx512
-	v.Bytes.Lookup = nil
+	v.Bytes.Lookup, v.Bytes.Taps = nil, nil
 	return v
 }()
 
