@@ -101,7 +101,7 @@ const (
 
 // ByteConvTile has the arguments of the innermost loop of a convolution of
 // bytes: sums of depth groups of unsigned inputs and signed weights, for some
-// filters and the positions of a panel, which are all stored.
+// filters and the positions of some panels, which are all stored.
 type ByteConvTile struct {
 	Offsets  *int32 // in bytes, from X: where each group's inputs lie for the first position
 	Depth    int
@@ -109,14 +109,17 @@ type ByteConvTile struct {
 	Weights  *byte // of the filters, group by group
 	Out      *byte
 	OutStep  int      // bytes from filter to filter
-	From     *int32   // sums to start from, a row of all positions per filter; nil if there are none
+	From     *int32   // numbers to add to the sums, a row of all positions per filter; nil if there are none
 	FromStep int      // bytes
 	Add      *int32   // per filter
 	Scale    *float32 // per filter; nil if the results are the sums
 
-	// The bytes are min(max(sum*scale, low), high), rounded, plus zero.
-	Low, High float32
-	Zero      int32
+	// The bytes are sum*scale, rounded, moved by the words of Move, saturated to
+	// unsigned ones, and Flip, eight of a kind, is taken.
+	Move, Flip uint64
+
+	Panels         int // of positions, with the same numbers to add
+	XNext, OutNext int // bytes from panel to panel
 }
 
 // ByteDepthwise has the arguments of the loop of depthwise convolutions of

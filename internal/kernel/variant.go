@@ -174,10 +174,12 @@ type ByteLoops struct {
 	RequantRows func(rows, n int, dst *byte, ldd int, x *int32, ldx int, scale *float32, lo, hi float32, zero int32)
 
 	// Convolutions. Filters sums for some filters, at most MaxFilters, and
-	// Width positions; each weight has 4/Step bytes. Interleave1 lays n times
+	// panels of Width positions; each weight has 4/Step bytes. HalfFilters has
+	// panels of half as many, and may be nil. Interleave1 lays n times
 	// 16 bytes of Step rows side by side, and takes flip; Interleave2 takes
 	// every second byte of twice as many.
 	Filters                  func(call ByteConvTile, filters int)
+	HalfFilters              func(call ByteConvTile, filters int)
 	MaxFilters               int
 	Depthwise                func(call ByteDepthwise)
 	Taps                     func(call ByteTaps) // nil where bytes are not picked from whole vectors

@@ -33,7 +33,7 @@ type assembler struct {
 	text, stubs strings.Builder
 	table       []uint64       // one 64-bit word per constant, which the file repeats over a whole vector
 	lookups     []lookup       // of the file
-	orders      [][16]uint32   // of words, by which vectors are rearranged
+	orders      [][]uint32     // of words, by which vectors are rearranged
 	offset      int            // of the next argument
 	loops       int            // of the function
 	pins        map[uint64]int // vectors that hold constants
@@ -188,13 +188,13 @@ func (a *assembler) lookupAt(t lookup) int {
 }
 
 // order returns the place of an order of words.
-func (a *assembler) order(o [16]uint32) string {
-	i := slices.Index(a.orders, o)
+func (a *assembler) order(o []uint32) string {
+	i := slices.IndexFunc(a.orders, func(other []uint32) bool { return slices.Equal(o, other) })
 	if i < 0 {
 		i = len(a.orders)
 		a.orders = append(a.orders, o)
 	}
-	return fmt.Sprintf("orders%s<>+%d(SB)", a.suffix, 64*i)
+	return fmt.Sprintf("orders%s<>+%d(SB)", a.suffix, a.bytes()*i)
 }
 
 // lookup sets to to the numbers of the table at the indices in from, on
@@ -264,11 +264,11 @@ func (a *assembler) constants() string {
 	}
 	for i, o := range a.orders {
 		for j, at := range o {
-			fmt.Fprintf(&s, "DATA orders%s<>+%d(SB)/4, $%d\n", a.suffix, 64*i+4*j, at)
+			fmt.Fprintf(&s, "DATA orders%s<>+%d(SB)/4, $%d\n", a.suffix, a.bytes()*i+4*j, at)
 		}
 	}
 	if len(a.orders) > 0 {
-		fmt.Fprintf(&s, "GLOBL orders%s<>(SB), RODATA|NOPTR, $%d\n", a.suffix, 64*len(a.orders))
+		fmt.Fprintf(&s, "GLOBL orders%s<>(SB), RODATA|NOPTR, $%d\n", a.suffix, a.bytes()*len(a.orders))
 	}
 	if !a.masks {
 		s.WriteString("\n")

@@ -152,7 +152,21 @@ func (a *assembler) packBytesOf(first, add, flip int) {
 		a.ps("VPADDSW", add, first+i, first+i)
 	}
 	a.ps("VPACKUSWB", first+2, first, first)
-	a.ps("VPXORD", flip, first, first)
+	a.ps(map[bool]string{true: "VPXORD", false: "VPXOR"}[a.masks], flip, first, first)
+}
+
+// transposedLanes returns the order in which the words follow each other that
+// are the first of the lanes of 16 bytes, then the second ones, and so on: all
+// bytes of one of the vectors that packBytesOf has packed, then those of the
+// next.
+func (a *assembler) transposedLanes() string {
+	var o []uint32
+	for word := range 4 {
+		for lane := range a.lanes / 4 {
+			o = append(o, uint32(4*lane+word))
+		}
+	}
+	return a.order(o)
 }
 
 // widenQuantised makes floats, factors of a product or terms of a sum, of the

@@ -64,7 +64,7 @@ func (a *assembler) byteTaps() {
 	for _, f := range []struct{ at, to int }{{tapsPad, tapsPads}, {tapsFlip, tapsFlips}, {tapsFlipOut, tapsFlipsOut}, {tapsMove, tapsMoves}} {
 		a.op("VPBROADCASTQ %d(AX), %s", f.at, a.v(f.to))
 	}
-	a.op("VMOVDQU64 %s, %s", a.order(transposedLanes), a.v(tapsOrder))
+	a.op("VMOVDQU64 %s, %s", a.transposedLanes(), a.v(tapsOrder))
 	a.constantTo(1<<20, tapsMost)
 	a.label("planes")
 	a.op("MOVQ %d(AX), R11", tapsSegments)
@@ -151,7 +151,3 @@ func (a *assembler) narrowSums(x, scale, most int) {
 	a.ps("VMINPS", most, x, x)
 	a.op("VCVTPS2DQ %s, %s", a.v(x), a.v(x))
 }
-
-// transposedLanes is the order of words in which the lanes of 16 bytes of a
-// vector are those that had the first words, the second ones and so on.
-var transposedLanes = [16]uint32{0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15}

@@ -237,9 +237,7 @@ func (k *convBlock) factors() {
 	for _, f := range k.scale {
 		k.portable = k.portable || f-f != 0
 	}
-	lo, hi := IntRange(r.Zero.DType)
-	zero := one(r.Zero, 0)
-	k.call.Low, k.call.High, k.call.Zero = float32(lo-zero), float32(hi-zero), int32(zero)
+	k.call.Move, k.call.Flip = r.words()
 }
 
 // packOnes packs a filter of ones, whose sums are those of the input.
@@ -269,18 +267,30 @@ func (k *convBlock) panel(first, n int) {
 	} else if k.scale != nil {
 		k.call.Scale = &k.scale[first]
 	}
-	places, width := (k.rows-1)*k.m.pitch+k.cols, c.v.Bytes.Width
+	places, done := (k.rows-1)*k.m.pitch+k.cols, 0
 	if c.block.direct && !k.portable {
-		whole := places / width * width
 		k.call.OutStep = c.outArea * size
 		to := k.args.dst[((k.plane+first)*c.outArea+k.at)*size:]
-		for at := 0; at < whole; at += width {
-			k.tile(to[at*size:], first, n, at)
+		done = k.tiles(to, first, n, 0, places, size)
+		// The last places again, with some before them.
+		if left, half := places-done, k.halfWidth(); left > 0 && left <= half && places >= half {
+			k.tiles(to[(places-half)*size:], first, n, places-half, places, size)
+			done = places
+		} else if left > 0 && places >= c.v.Bytes.Width {
+			k.tiles(to[(places-c.v.Bytes.Width)*size:], first, n, places-c.v.Bytes.Width, places, size)
+			done = places
 		}
-		k.leave(first, n, whole, places, size)
-		return
 	}
-	k.leave(first, n, 0, places, size)
+	k.leave(first, n, done, places, size)
+}
+
+// halfWidth is how many places a panel of half the width has, 0 if there is
+// none.
+func (k *convBlock) halfWidth() int {
+	if k.c.v.Bytes.HalfFilters == nil || k.asymmetric {
+		return 0
+	}
+	return k.c.v.Bytes.Width / 2
 }
 
 // leave computes the places [from, to) of n filters in the scratch, and copies
@@ -292,8 +302,8 @@ func (k *convBlock) leave(first, n, from, to, size int) {
 	for ; from < to; from += cols {
 		end := min(to, from+cols)
 		k.call.OutStep = cols * size
-		for at := from; at < end; at += width {
-			k.tile(out[(at-from)*size:], first, n, at)
+		if done := k.tiles(out, first, n, from, end, size); done < end {
+			k.tiles(out[(done-from)*size:], first, n, done, done+k.lastWidth(end-done), size)
 		}
 		for row := from / k.m.pitch; row*k.m.pitch < end; row++ {
 			lo, hi := max(from-row*k.m.pitch, 0), min(end-row*k.m.pitch, k.cols)
@@ -307,6 +317,14 @@ func (k *convBlock) leave(first, n, from, to, size int) {
 			}
 		}
 	}
+}
+
+// lastWidth is the width of the panel that the last n places are in.
+func (k *convBlock) lastWidth(n int) int {
+	if half := k.halfWidth(); n <= half {
+		return half
+	}
+	return k.c.v.Bytes.Width
 }
 
 // copyRow copies n results of a filter of the block to their places in the
@@ -324,14 +342,30 @@ func (k *convBlock) copyRow(to, n int, src []byte, filter int) {
 	}
 }
 
-// tile computes n filters at the panel of places from at on.
-func (k *convBlock) tile(out []byte, first, n, at int) {
-	call := k.call
-	call.X, call.Out = &k.scratch[at*k.c.filters.step], &out[0]
-	if k.asymmetric {
-		k.lessColumns(&call, first, n)
+// tiles computes n filters at whole panels of the places [from, to), or one of
+// half the width, and returns how far it has come.
+func (k *convBlock) tiles(out []byte, first, n, from, to, size int) (done int) {
+	width, call, loop := k.c.v.Bytes.Width, k.call, k.c.v.Bytes.Filters
+	call.Panels = (to - from) / width
+	done = from + call.Panels*width
+	if call.Panels == 0 && to-from == k.halfWidth() {
+		call.Panels, done, loop = 1, to, k.c.v.Bytes.HalfFilters
 	}
-	k.c.v.Bytes.Filters(call, n)
+	if call.Panels == 0 {
+		return done
+	}
+	call.X, call.Out, call.XNext, call.OutNext = &k.scratch[from*k.c.filters.step], &out[0], width*k.c.filters.step, width*size
+	if !k.asymmetric {
+		loop(call, n)
+		return done
+	}
+	for call.Panels = 1; from < done; from += width {
+		call.X, call.Out = &k.scratch[from*k.c.filters.step], &out[0]
+		k.lessColumns(&call, first, n)
+		loop(call, n)
+		out = out[min(width*size, len(out)):]
+	}
+	return done
 }
 
 // lessColumns lets a tile begin with the terms of the zeros of its filters,
@@ -341,7 +375,7 @@ func (k *convBlock) lessColumns(call *kernel.ByteConvTile, first, n int) {
 	columns := kernel.View[int32](k.scratch[k.l.columns:][:4*width])
 	from := kernel.View[int32](k.scratch[k.l.from:][:4*n*width])
 	columns[0] = 0 // the addend
-	sums := kernel.ByteConvTile{Offsets: call.Offsets, Depth: call.Depth, X: call.X, Weights: &k.scratch[k.l.ones], Out: &k.scratch[k.l.columns], Add: &columns[0]}
+	sums := kernel.ByteConvTile{Offsets: call.Offsets, Depth: call.Depth, X: call.X, Weights: &k.scratch[k.l.ones], Out: &k.scratch[k.l.columns], Add: &columns[0], Panels: 1}
 	k.c.v.Bytes.Filters(sums, 1)
 	for i := range n {
 		zw := k.zeroOfW(first + i)

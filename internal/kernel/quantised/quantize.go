@@ -294,6 +294,16 @@ func (r *Requant) factors(dst []float32, first int) {
 	}
 }
 
+// words is the zero of the results for kernels that saturate to unsigned bytes:
+// four words to add before, and what is taken from eight bytes afterwards.
+func (r *Requant) words() (move, flip uint64) {
+	zero := int16(one(r.Zero, 0))
+	if lo, _ := IntRange(r.Zero.DType); lo < 0 {
+		zero, flip = zero+128, 0x8080808080808080
+	}
+	return uint64(uint16(zero)) * 0x0001000100010001, flip
+}
+
 // apply requantises the sum at a row of A and a column of B.
 func (r *Requant) apply(sum int32, row, col int) float64 {
 	lo, hi := IntRange(r.Zero.DType)

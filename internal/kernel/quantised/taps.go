@@ -261,7 +261,6 @@ func (c *IntConv) tapsTile(t int, a *convArgs, scratch []byte) bool {
 		return false
 	}
 	const ones = 0x0101010101010101
-	zero := int16(one(a.r.Zero, 0))
 	call := kernel.ByteTaps{XStep: c.area, OutStep: c.outArea, Segments: &p.segments[0], Program: &p.program[0], Patterns: &p.patterns[0], Weights: &scratch[l.numbers], Depth: p.depth}
 	if len(a.zeroX.Data) > 0 {
 		call.Pad = uint64(a.zeroX.Data[0]) * ones
@@ -269,10 +268,7 @@ func (c *IntConv) tapsTile(t int, a *convArgs, scratch []byte) bool {
 	if c.SignedX {
 		call.Flip = 0x80 * ones
 	}
-	if lo, _ := IntRange(a.r.Zero.DType); lo < 0 {
-		zero, call.FlipOut = zero+128, 0x80*ones
-	}
-	call.Move = uint64(uint16(zero)) * 0x0001000100010001
+	call.Move, call.FlipOut = a.r.words()
 	// The last plane is computed apart where bytes behind it would be read or
 	// written.
 	x, dst := a.x[first*c.area:][:n*c.area], a.dst[first*c.outArea:][:n*c.outArea]

@@ -942,6 +942,7 @@ var avx512 = kernel.Variant{
 		DequantizeI8: dequantizeI8x256,
 		DequantizeU8: dequantizeU8x256,
 		Filters:      byteFilters512,
+		HalfFilters:  byteFilterHalfs512,
 		Interleave1:  interleave1x512,
 		Interleave2:  interleave2x512,
 		Lanes:        16,

@@ -61,32 +61,32 @@ func byteFilters256(call kernel.ByteConvTile, filters int) {
 	}
 }
 
-// byteFilter1x256 is a tile of 1 filters and 16 positions.
+// byteFilter1x256 is tiles of 1 filters and 16 positions each.
 //
 //go:noescape
 func byteFilter1x256(call *kernel.ByteConvTile)
 
-// byteFilter2x256 is a tile of 2 filters and 16 positions.
+// byteFilter2x256 is tiles of 2 filters and 16 positions each.
 //
 //go:noescape
 func byteFilter2x256(call *kernel.ByteConvTile)
 
-// byteFilter3x256 is a tile of 3 filters and 16 positions.
+// byteFilter3x256 is tiles of 3 filters and 16 positions each.
 //
 //go:noescape
 func byteFilter3x256(call *kernel.ByteConvTile)
 
-// byteFilter4x256 is a tile of 4 filters and 16 positions.
+// byteFilter4x256 is tiles of 4 filters and 16 positions each.
 //
 //go:noescape
 func byteFilter4x256(call *kernel.ByteConvTile)
 
-// byteFilter5x256 is a tile of 5 filters and 16 positions.
+// byteFilter5x256 is tiles of 5 filters and 16 positions each.
 //
 //go:noescape
 func byteFilter5x256(call *kernel.ByteConvTile)
 
-// byteFilter6x256 is a tile of 6 filters and 16 positions.
+// byteFilter6x256 is tiles of 6 filters and 16 positions each.
 //
 //go:noescape
 func byteFilter6x256(call *kernel.ByteConvTile)

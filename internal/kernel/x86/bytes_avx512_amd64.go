@@ -117,75 +117,178 @@ func byteFilters512(call kernel.ByteConvTile, filters int) {
 	}
 }
 
-// byteFilter1x512 is a tile of 1 filters and 32 positions.
+// byteFilter1x512 is tiles of 1 filters and 32 positions each.
 //
 //go:noescape
 func byteFilter1x512(call *kernel.ByteConvTile)
 
-// byteFilter2x512 is a tile of 2 filters and 32 positions.
+// byteFilter2x512 is tiles of 2 filters and 32 positions each.
 //
 //go:noescape
 func byteFilter2x512(call *kernel.ByteConvTile)
 
-// byteFilter3x512 is a tile of 3 filters and 32 positions.
+// byteFilter3x512 is tiles of 3 filters and 32 positions each.
 //
 //go:noescape
 func byteFilter3x512(call *kernel.ByteConvTile)
 
-// byteFilter4x512 is a tile of 4 filters and 32 positions.
+// byteFilter4x512 is tiles of 4 filters and 32 positions each.
 //
 //go:noescape
 func byteFilter4x512(call *kernel.ByteConvTile)
 
-// byteFilter5x512 is a tile of 5 filters and 32 positions.
+// byteFilter5x512 is tiles of 5 filters and 32 positions each.
 //
 //go:noescape
 func byteFilter5x512(call *kernel.ByteConvTile)
 
-// byteFilter6x512 is a tile of 6 filters and 32 positions.
+// byteFilter6x512 is tiles of 6 filters and 32 positions each.
 //
 //go:noescape
 func byteFilter6x512(call *kernel.ByteConvTile)
 
-// byteFilter7x512 is a tile of 7 filters and 32 positions.
+// byteFilter7x512 is tiles of 7 filters and 32 positions each.
 //
 //go:noescape
 func byteFilter7x512(call *kernel.ByteConvTile)
 
-// byteFilter8x512 is a tile of 8 filters and 32 positions.
+// byteFilter8x512 is tiles of 8 filters and 32 positions each.
 //
 //go:noescape
 func byteFilter8x512(call *kernel.ByteConvTile)
 
-// byteFilter9x512 is a tile of 9 filters and 32 positions.
+// byteFilter9x512 is tiles of 9 filters and 32 positions each.
 //
 //go:noescape
 func byteFilter9x512(call *kernel.ByteConvTile)
 
-// byteFilter10x512 is a tile of 10 filters and 32 positions.
+// byteFilter10x512 is tiles of 10 filters and 32 positions each.
 //
 //go:noescape
 func byteFilter10x512(call *kernel.ByteConvTile)
 
-// byteFilter11x512 is a tile of 11 filters and 32 positions.
+// byteFilter11x512 is tiles of 11 filters and 32 positions each.
 //
 //go:noescape
 func byteFilter11x512(call *kernel.ByteConvTile)
 
-// byteFilter12x512 is a tile of 12 filters and 32 positions.
+// byteFilter12x512 is tiles of 12 filters and 32 positions each.
 //
 //go:noescape
 func byteFilter12x512(call *kernel.ByteConvTile)
 
-// byteFilter13x512 is a tile of 13 filters and 32 positions.
+// byteFilter13x512 is tiles of 13 filters and 32 positions each.
 //
 //go:noescape
 func byteFilter13x512(call *kernel.ByteConvTile)
 
-// byteFilter14x512 is a tile of 14 filters and 32 positions.
+// byteFilter14x512 is tiles of 14 filters and 32 positions each.
 //
 //go:noescape
 func byteFilter14x512(call *kernel.ByteConvTile)
+
+func byteFilterHalfs512(call kernel.ByteConvTile, filters int) {
+	switch filters {
+	case 1:
+		byteFilterHalf1x512(&call)
+	case 2:
+		byteFilterHalf2x512(&call)
+	case 3:
+		byteFilterHalf3x512(&call)
+	case 4:
+		byteFilterHalf4x512(&call)
+	case 5:
+		byteFilterHalf5x512(&call)
+	case 6:
+		byteFilterHalf6x512(&call)
+	case 7:
+		byteFilterHalf7x512(&call)
+	case 8:
+		byteFilterHalf8x512(&call)
+	case 9:
+		byteFilterHalf9x512(&call)
+	case 10:
+		byteFilterHalf10x512(&call)
+	case 11:
+		byteFilterHalf11x512(&call)
+	case 12:
+		byteFilterHalf12x512(&call)
+	case 13:
+		byteFilterHalf13x512(&call)
+	case 14:
+		byteFilterHalf14x512(&call)
+	}
+}
+
+// byteFilterHalf1x512 is tiles of 1 filters and 16 positions each.
+//
+//go:noescape
+func byteFilterHalf1x512(call *kernel.ByteConvTile)
+
+// byteFilterHalf2x512 is tiles of 2 filters and 16 positions each.
+//
+//go:noescape
+func byteFilterHalf2x512(call *kernel.ByteConvTile)
+
+// byteFilterHalf3x512 is tiles of 3 filters and 16 positions each.
+//
+//go:noescape
+func byteFilterHalf3x512(call *kernel.ByteConvTile)
+
+// byteFilterHalf4x512 is tiles of 4 filters and 16 positions each.
+//
+//go:noescape
+func byteFilterHalf4x512(call *kernel.ByteConvTile)
+
+// byteFilterHalf5x512 is tiles of 5 filters and 16 positions each.
+//
+//go:noescape
+func byteFilterHalf5x512(call *kernel.ByteConvTile)
+
+// byteFilterHalf6x512 is tiles of 6 filters and 16 positions each.
+//
+//go:noescape
+func byteFilterHalf6x512(call *kernel.ByteConvTile)
+
+// byteFilterHalf7x512 is tiles of 7 filters and 16 positions each.
+//
+//go:noescape
+func byteFilterHalf7x512(call *kernel.ByteConvTile)
+
+// byteFilterHalf8x512 is tiles of 8 filters and 16 positions each.
+//
+//go:noescape
+func byteFilterHalf8x512(call *kernel.ByteConvTile)
+
+// byteFilterHalf9x512 is tiles of 9 filters and 16 positions each.
+//
+//go:noescape
+func byteFilterHalf9x512(call *kernel.ByteConvTile)
+
+// byteFilterHalf10x512 is tiles of 10 filters and 16 positions each.
+//
+//go:noescape
+func byteFilterHalf10x512(call *kernel.ByteConvTile)
+
+// byteFilterHalf11x512 is tiles of 11 filters and 16 positions each.
+//
+//go:noescape
+func byteFilterHalf11x512(call *kernel.ByteConvTile)
+
+// byteFilterHalf12x512 is tiles of 12 filters and 16 positions each.
+//
+//go:noescape
+func byteFilterHalf12x512(call *kernel.ByteConvTile)
+
+// byteFilterHalf13x512 is tiles of 13 filters and 16 positions each.
+//
+//go:noescape
+func byteFilterHalf13x512(call *kernel.ByteConvTile)
+
+// byteFilterHalf14x512 is tiles of 14 filters and 16 positions each.
+//
+//go:noescape
+func byteFilterHalf14x512(call *kernel.ByteConvTile)
 
 // interleave1x512 lays n times 16 bytes of 4 rows side by side, each 1 bytes after the one before, with flip, eight of a kind, taken; n is not 0.
 //
