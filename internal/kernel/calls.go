@@ -122,6 +122,22 @@ type ByteConvTile struct {
 	XNext, OutNext int // bytes from panel to panel
 }
 
+// ByteImage has the arguments of the loops that write rows of an image: pads,
+// Vectors times 16 places with one byte each of ByteLoops.Step rows of the
+// input, of which Flip, eight of a kind, is taken, and pads. What is written
+// behind a row, up to a vector, the next row overwrites.
+type ByteImage struct {
+	Dst           *byte
+	DstStep       int
+	X             [4]*byte // rows of the input
+	XStep         int
+	Rows, Vectors int
+	Left          int // bytes of pads before the places
+	RightAt       int // where pads begin behind them
+	Right         int // how many bytes there are
+	Pad, Flip     uint64
+}
+
 // ByteDepthwise has the arguments of the loop of depthwise convolutions of
 // bytes. Weights are signed bytes, four to a number, or two of 16 bits, as
 // ByteLoops.Step says.

@@ -174,16 +174,18 @@ type ByteLoops struct {
 	RequantRows func(rows, n int, dst *byte, ldd int, x *int32, ldx int, scale *float32, lo, hi float32, zero int32)
 
 	// Convolutions. Filters sums for some filters, at most MaxFilters, and
-	// panels of Width positions; each weight has 4/Step bytes. HalfFilters has
-	// panels of half as many, and may be nil. Interleave1 lays n times
-	// 16 bytes of Step rows side by side, and takes flip; Interleave2 takes
-	// every second byte of twice as many.
+	// panels of Width positions; each weight has 4/Step bytes. HalfFilters and
+	// QuarterFilters have panels of half and of a quarter as many, and may be nil.
+	// Interleave1 writes rows of an image from each byte, Interleave2 from every
+	// second one. CopyRows copies rows of n bytes of some planes.
 	Filters                  func(call ByteConvTile, filters int)
 	HalfFilters              func(call ByteConvTile, filters int)
+	QuarterFilters           func(call ByteConvTile, filters int)
 	MaxFilters               int
 	Depthwise                func(call ByteDepthwise)
 	Taps                     func(call ByteTaps) // nil where bytes are not picked from whole vectors
-	Interleave1, Interleave2 func(n int, dst, x0, x1, x2, x3 *byte, flip uint64)
+	Interleave1, Interleave2 func(call ByteImage)
+	CopyRows                 func(planes, rows, n int, dst *byte, dstPlane, dstRow int, src *byte, srcPlane, srcRow int)
 
 	// Rows. MaxU8 and MaxI8 are for n times 32 bytes. Widen makes n times 16
 	// bytes, with flip taken, numbers of 16 bits, and returns their sum; it is

@@ -77,6 +77,23 @@ func (a *assembler) h(i int) string { return fmt.Sprint(a.half, i) }
 // bytes is the size of a vector.
 func (a *assembler) bytes() int { return 4 * a.lanes }
 
+// slot is the size of a constant: of the machine's widest vector.
+func (a *assembler) slot() int {
+	if a.masks {
+		return 64
+	}
+	return 32
+}
+
+// narrowly writes code for vectors of half the width, with the instructions of
+// the machine.
+func (a *assembler) narrowly(body func()) {
+	wide := a.machine
+	a.machine = &machine{name: wide.name, suffix: wide.suffix, lanes: wide.lanes / 2, vector: wide.half, half: "X", masks: wide.masks, rows: wide.rows}
+	body()
+	a.machine = wide
+}
+
 // param is an argument or a result of a function.
 type param struct{ name, typ string }
 
@@ -194,7 +211,7 @@ func (a *assembler) order(o []uint32) string {
 		i = len(a.orders)
 		a.orders = append(a.orders, o)
 	}
-	return fmt.Sprintf("orders%s<>+%d(SB)", a.suffix, a.bytes()*i)
+	return fmt.Sprintf("orders%s<>+%d(SB)", a.suffix, a.slot()*i)
 }
 
 // lookup sets to to the numbers of the table at the indices in from, on
@@ -227,7 +244,7 @@ func (a *assembler) constant(word uint64) string {
 		at = len(a.table)
 		a.table = append(a.table, word)
 	}
-	return fmt.Sprintf("constants%s<>+%d(SB)", a.suffix, at*a.bytes())
+	return fmt.Sprintf("constants%s<>+%d(SB)", a.suffix, at*a.slot())
 }
 
 func (a *assembler) f64(v float64) string { return a.constant(math.Float64bits(v)) }
@@ -245,14 +262,14 @@ func repeated(v float32) uint64 {
 func (a *assembler) constants() string {
 	var s strings.Builder
 	name := "constants" + a.suffix
-	words := a.bytes() / 8
+	words := a.slot() / 8
 	s.WriteString("\n")
 	for i, w := range a.table {
 		for j := range words {
 			fmt.Fprintf(&s, "DATA %s<>+%d(SB)/8, $0x%016x\n", name, 8*(i*words+j), w)
 		}
 	}
-	fmt.Fprintf(&s, "GLOBL %s<>(SB), RODATA|NOPTR, $%d\n", name, len(a.table)*a.bytes())
+	fmt.Fprintf(&s, "GLOBL %s<>(SB), RODATA|NOPTR, $%d\n", name, len(a.table)*a.slot())
 	for i, t := range a.lookups {
 		for j := 0; j < len(t); j += 2 {
 			word := uint64(math.Float32bits(t[j+1]))<<32 | uint64(math.Float32bits(t[j]))
@@ -264,11 +281,11 @@ func (a *assembler) constants() string {
 	}
 	for i, o := range a.orders {
 		for j, at := range o {
-			fmt.Fprintf(&s, "DATA orders%s<>+%d(SB)/4, $%d\n", a.suffix, a.bytes()*i+4*j, at)
+			fmt.Fprintf(&s, "DATA orders%s<>+%d(SB)/4, $%d\n", a.suffix, a.slot()*i+4*j, at)
 		}
 	}
 	if len(a.orders) > 0 {
-		fmt.Fprintf(&s, "GLOBL orders%s<>(SB), RODATA|NOPTR, $%d\n", a.suffix, a.bytes()*len(a.orders))
+		fmt.Fprintf(&s, "GLOBL orders%s<>(SB), RODATA|NOPTR, $%d\n", a.suffix, a.slot()*len(a.orders))
 	}
 	if !a.masks {
 		s.WriteString("\n")

@@ -35,9 +35,10 @@ func TestLoopsThatGoTogether(t *testing.T) {
 			"products":       {g.Tiles, g.Prefetching, g.Packing},
 			"vectors":        {g.Axpy8, g.Axpy1},
 			"transposed":     {g.Dot4, g.Dot1},
-			"bytes":          {b.Tiles, b.Pack, b.RequantRows, b.Filters, b.Interleave1, b.Interleave2, b.Depthwise, b.Quantize, b.DequantizeU8, b.DequantizeI8},
+			"bytes":          {b.Tiles, b.Pack, b.RequantRows, b.Filters, b.Interleave1, b.Interleave2, b.CopyRows, b.Depthwise, b.Quantize, b.DequantizeU8, b.DequantizeI8},
 			"quantised":      {b.Add, b.Multiply},
 			"picked bytes":   {b.Lookup, b.Taps},
+			"narrow panels":  {b.HalfFilters, b.QuarterFilters},
 			"convolutions":   {c.Tiles, c.Leave, c.RowTiles, c.Patches, c.Windows, c.Pads},
 		} {
 			there := 0

@@ -270,61 +270,45 @@ func (k *convBlock) panel(first, n int) {
 	places, done := (k.rows-1)*k.m.pitch+k.cols, 0
 	if c.block.direct && !k.portable {
 		k.call.OutStep = c.outArea * size
-		to := k.args.dst[((k.plane+first)*c.outArea+k.at)*size:]
-		done = k.tiles(to, first, n, 0, places, size)
-		// The last places again, with some before them.
-		if left, half := places-done, k.halfWidth(); left > 0 && left <= half && places >= half {
-			k.tiles(to[(places-half)*size:], first, n, places-half, places, size)
-			done = places
-		} else if left > 0 && places >= c.v.Bytes.Width {
-			k.tiles(to[(places-c.v.Bytes.Width)*size:], first, n, places-c.v.Bytes.Width, places, size)
-			done = places
-		}
+		done = k.tiles(k.args.dst[((k.plane+first)*c.outArea+k.at)*size:], first, n, 0, places, size, true)
 	}
 	k.leave(first, n, done, places, size)
-}
-
-// halfWidth is how many places a panel of half the width has, 0 if there is
-// none.
-func (k *convBlock) halfWidth() int {
-	if k.c.v.Bytes.HalfFilters == nil || k.asymmetric {
-		return 0
-	}
-	return k.c.v.Bytes.Width / 2
 }
 
 // leave computes the places [from, to) of n filters in the scratch, and copies
 // those that are results.
 func (k *convBlock) leave(first, n, from, to, size int) {
-	width := k.c.v.Bytes.Width
+	width, pitch := k.c.v.Bytes.Width, k.m.pitch
 	out := k.scratch[k.l.out:][:k.c.filters.rows*leavePanels*width]
 	cols := leavePanels * width / size
-	for ; from < to; from += cols {
-		end := min(to, from+cols)
+	whole := from%pitch == 0 && pitch <= cols && !k.portable
+	step := cols
+	if whole {
+		step = cols / pitch * pitch
+	}
+	for ; from < to; from += step {
+		end := min(to, from+step)
 		k.call.OutStep = cols * size
-		if done := k.tiles(out, first, n, from, end, size); done < end {
-			k.tiles(out[(done-from)*size:], first, n, done, done+k.lastWidth(end-done), size)
+		k.tiles(out, first, n, from, end, size, false)
+		if whole {
+			dst := (k.plane+first)*k.c.outArea + k.at + from/pitch*k.c.axes[2].out
+			rows := kernel.CeilDiv(end-from, pitch)
+			_ = k.args.dst[(dst+(n-1)*k.c.outArea+(rows-1)*k.c.axes[2].out+k.cols)*size-1]
+			k.c.v.Bytes.CopyRows(n, rows, k.cols*size, &k.args.dst[dst*size], k.c.outArea*size, k.c.axes[2].out*size, &out[0], cols*size, pitch*size)
+			continue
 		}
-		for row := from / k.m.pitch; row*k.m.pitch < end; row++ {
-			lo, hi := max(from-row*k.m.pitch, 0), min(end-row*k.m.pitch, k.cols)
+		for row := from / pitch; row*pitch < end; row++ {
+			lo, hi := max(from-row*pitch, 0), min(end-row*pitch, k.cols)
 			if lo >= hi {
 				continue
 			}
-			src := out[(row*k.m.pitch+lo-from)*size:]
+			src := out[(row*pitch+lo-from)*size:]
 			dst := (k.plane+first)*k.c.outArea + k.at + row*k.c.axes[2].out + lo
 			for i := range n {
 				k.copyRow(dst+i*k.c.outArea, hi-lo, src[i*cols*size:], first+i)
 			}
 		}
 	}
-}
-
-// lastWidth is the width of the panel that the last n places are in.
-func (k *convBlock) lastWidth(n int) int {
-	if half := k.halfWidth(); n <= half {
-		return half
-	}
-	return k.c.v.Bytes.Width
 }
 
 // copyRow copies n results of a filter of the block to their places in the
@@ -342,30 +326,65 @@ func (k *convBlock) copyRow(to, n int, src []byte, filter int) {
 	}
 }
 
-// tiles computes n filters at whole panels of the places [from, to), or one of
-// half the width, and returns how far it has come.
-func (k *convBlock) tiles(out []byte, first, n, from, to, size int) (done int) {
-	width, call, loop := k.c.v.Bytes.Width, k.call, k.c.v.Bytes.Filters
-	call.Panels = (to - from) / width
-	done = from + call.Panels*width
-	if call.Panels == 0 && to-from == k.halfWidth() {
-		call.Panels, done, loop = 1, to, k.c.v.Bytes.HalfFilters
+// tiles computes n filters at the places [from, to): panels, and then parts of
+// panels. It returns how far it has come: where exact is set, no results of
+// places behind the last one are written, and the last part takes places again
+// before them, if there are enough.
+func (k *convBlock) tiles(out []byte, first, n, from, to, size int, exact bool) (done int) {
+	width, at := k.c.v.Bytes.Width, from
+	if panels := (to - at) / width; panels > 0 {
+		k.panels(out, first, n, at, panels, width, size)
+		at += panels * width
 	}
-	if call.Panels == 0 {
-		return done
+	for at < to {
+		part := k.part(to - at)
+		start := at
+		if exact && at+part > to {
+			if start = to - part; start < from {
+				return at
+			}
+		}
+		k.panels(out[(start-from)*size:], first, n, start, 1, part, size)
+		at = start + part
 	}
-	call.X, call.Out, call.XNext, call.OutNext = &k.scratch[from*k.c.filters.step], &out[0], width*k.c.filters.step, width*size
+	return at
+}
+
+// part is the width of the panel that comes next where n places are left, fewer
+// than a panel has.
+func (k *convBlock) part(n int) int {
+	width := k.c.v.Bytes.Width
+	switch {
+	case k.c.v.Bytes.HalfFilters == nil || k.asymmetric || n > width*3/4:
+		return width
+	case n > width/4:
+		return width / 2
+	}
+	return width / 4
+}
+
+// panels computes n filters at panels of places of some width.
+func (k *convBlock) panels(out []byte, first, n, from, panels, width, size int) {
+	v, call, step := &k.c.v.Bytes, k.call, k.c.filters.step
+	loop := v.Filters
+	switch width {
+	case v.Width / 2:
+		loop = v.HalfFilters
+	case v.Width / 4:
+		loop = v.QuarterFilters
+	}
+	call.Panels, call.XNext, call.OutNext = panels, width*step, width*size
+	call.X, call.Out = &k.scratch[from*step], &out[0]
 	if !k.asymmetric {
 		loop(call, n)
-		return done
+		return
 	}
-	for call.Panels = 1; from < done; from += width {
-		call.X, call.Out = &k.scratch[from*k.c.filters.step], &out[0]
+	call.Panels = 1
+	for i := range panels {
+		call.X, call.Out = &k.scratch[(from+i*width)*step], &out[i*width*size]
 		k.lessColumns(&call, first, n)
 		loop(call, n)
-		out = out[min(width*size, len(out)):]
 	}
-	return done
 }
 
 // lessColumns lets a tile begin with the terms of the zeros of its filters,

@@ -1,6 +1,10 @@
 package quantised
 
-import "github.com/tenure-go/tenure/internal/kernel"
+import (
+	"encoding/binary"
+
+	"github.com/tenure-go/tenure/internal/kernel"
+)
 
 // The image of a block is what its places read: channels side by side in
 // groups, with pads, so that a tap lies at one distance from each place. Where
@@ -38,6 +42,19 @@ func (a *convAxis) from(plane, place, i int) int {
 	return (place+i)*a.stride - a.pad + plane*a.dilation%a.stride
 }
 
+// inside returns the elements [lo, hi) of n of a plane that are no pads, for a
+// block that begins at a place.
+func (a *convAxis) inside(plane, place, n int) (lo, hi int) {
+	first := a.from(plane, place, 0)
+	if first < 0 {
+		lo = min(n, kernel.CeilDiv(-first, a.stride))
+	}
+	return lo, max(lo, min(n, kernel.CeilDiv(a.in-first, a.stride)))
+}
+
+// isIn reports whether a position is none of a pad.
+func (a *convAxis) isIn(pos int) bool { return pos >= 0 && pos < a.in }
+
 // setAxes sets the axes to the convolution's, of which it drops what makes no
 // difference.
 func (c *IntConv) setAxes() {
@@ -62,16 +79,22 @@ func (c *IntConv) setAxes() {
 	}
 }
 
-// image is the sizes of an image.
+// image is the sizes of an image. The pads behind a row are those before the
+// next one, too.
 type image struct {
 	rows, pitch int // of a plane
+	shared      int // pads behind the last row, which has no next one
 	plane       int // places of all planes of a group of channels
 	gap         int // of these, places that are not used
 }
 
 func (c *IntConv) imageOf(rows, cols int) (m image) {
 	m.rows, m.pitch = rows+c.axes[1].reach, cols+c.axes[2].reach
-	m.plane = c.axes[1].planes * c.axes[2].planes * m.rows * m.pitch
+	if ax := &c.axes[2]; rows > 1 && cols == ax.out && ax.planes == 1 && ax.stride == 1 {
+		m.shared = max(0, min(ax.pad, ax.out+ax.reach-ax.pad-ax.in, ax.reach)) // all places of a row stay
+		m.pitch -= m.shared
+	}
+	m.plane = c.axes[1].planes*c.axes[2].planes*m.rows*m.pitch + m.shared
 	// Groups that are some powers of two apart would meet in few sets of the
 	// first-level cache.
 	if m.plane*c.filters.step%256 == 0 {
@@ -116,67 +139,89 @@ func (c *IntConv) writeImage(dst []byte, m image, x []byte, first, z, row, col i
 		flip = 0x80
 	}
 	width, step := m.pitch*c.filters.step, c.filters.step
+	done := 0
+	if y := ay.from(0, row, 0); az.kernel*ay.planes*ax.planes*m.rows == 1 && c.Channels >= step && az.isIn(az.from(0, z, 0)) && ay.isIn(y) {
+		// The rows of all whole groups of channels.
+		groups := c.Channels / step
+		done = groups * step
+		c.imageRows(dst, imageRows{groups, m.plane * step, step * c.area}, m.pitch, x, first*c.area+(az.from(0, z, 0)*ay.in+y)*ax.in, step, ax.from(0, col, 0), pad, flip)
+		dst = dst[groups*m.plane*step:]
+	}
 	for tz := range az.kernel {
 		inZ := z*az.stride - az.pad + tz*az.dilation
-		for ch := 0; ch < c.Channels; ch += step {
+		for ch := done; ch < c.Channels; ch += step {
 			planes := (first+ch)*c.area + inZ*ay.in*ax.in
 			for planeY := range ay.planes {
 				for planeX := range ax.planes {
-					for i := range m.rows {
-						inY := ay.from(planeY, row, i)
-						if inZ < 0 || inZ >= az.in || inY < 0 || inY >= ay.in {
-							fill(dst[:width], pad^flip)
-						} else {
-							c.imageRow(dst, m.pitch, x, planes+inY*ax.in, min(step, c.Channels-ch), ax.from(planeX, col, 0), pad, flip)
-						}
-						dst = dst[width:]
+					lo, hi := ay.inside(planeY, row, m.rows)
+					if !az.isIn(inZ) {
+						lo, hi = m.rows, m.rows
 					}
+					fill(dst[:lo*width], pad^flip)
+					at := planes + ay.from(planeY, row, lo)*ax.in
+					c.imageRows(dst[lo*width:], imageRows{hi - lo, width, ay.stride * ax.in}, m.pitch, x, at, min(step, c.Channels-ch), ax.from(planeX, col, 0), pad, flip)
+					fill(dst[hi*width:m.rows*width], pad^flip)
+					dst = dst[m.rows*width:]
 				}
 			}
-			dst = dst[m.gap*step:]
+			fill(dst[:m.shared*step], pad^flip)
+			dst = dst[(m.shared+m.gap)*step:]
 		}
 	}
 }
 
-// imageRow writes a row of an image, whose first element is at a position of
-// the rows of n channels, of which the first begins at row.
-func (c *IntConv) imageRow(dst []byte, pitch int, x []byte, row, n, pos int, pad, flip byte) {
+// imageRows is some rows of an image, and the bytes from each to the next one, in
+// the image and in the input.
+type imageRows struct{ n, step, xStep int }
+
+// imageRows writes rows of an image, of which the first one's first element is at
+// a position of the rows of n channels, of which the first begins at row.
+func (c *IntConv) imageRows(dst []byte, rows imageRows, pitch int, x []byte, row, n, pos int, pad, flip byte) {
 	ax, step := &c.axes[2], c.filters.step
 	lo := 0
 	if pos < 0 {
 		lo = min(kernel.CeilDiv(-pos, ax.stride), pitch)
 	}
 	hi := max(lo, min(pitch, kernel.CeilDiv(ax.in-pos, ax.stride)))
-	fill(dst[:lo*step], pad^flip)
-	if lo < hi {
-		var at [4]int
-		for i := range at {
-			at[i] = row + min(i, n-1)*c.area + pos + lo*ax.stride
-		}
-		c.interleave(dst[lo*step:], x, at, hi-lo, flip)
+	var at [4]int
+	for i := range at {
+		at[i] = row + min(i, n-1)*c.area + pos + lo*ax.stride
 	}
-	fill(dst[hi*step:pitch*step], pad^flip)
+	if vectors := kernel.CeilDiv(hi-lo, interleaved); vectors > 0 && ax.stride <= 2 && rows.n > 0 {
+		// Whole vectors are read, too.
+		room := len(x) - at[step-1] - vectors*interleaved*ax.stride
+		if done := min(rows.n, 1+room/max(1, rows.xStep)); room >= 0 && done > 0 {
+			call := kernel.ByteImage{Rows: done, DstStep: rows.step, XStep: rows.xStep, Left: lo * step, RightAt: hi * step, Right: (pitch - hi) * step, Pad: repeated(pad ^ flip)}
+			c.interleave(&call, dst, x, at, vectors, flip)
+			dst, rows.n = dst[min(done*rows.step, len(dst)):], rows.n-done
+			for i := range at {
+				at[i] += done * rows.xStep
+			}
+		}
+	}
+	for ; rows.n > 0; rows.n-- {
+		fill(dst[:lo*step], pad^flip)
+		c.imageRow(dst[lo*step:], x, at, hi-lo, flip)
+		fill(dst[hi*step:pitch*step], pad^flip)
+		dst = dst[min(rows.step, len(dst)):]
+		for i := range at {
+			at[i] += rows.xStep
+		}
+	}
 }
 
-// interleave lays n elements of rows side by side. It may write up to a whole
+// imageRow lays n elements of rows side by side. It may write up to a whole
 // vector.
-func (c *IntConv) interleave(dst, x []byte, at [4]int, n int, flip byte) {
+func (c *IntConv) imageRow(dst, x []byte, at [4]int, n int, flip byte) {
 	stride, step, done := c.axes[2].stride, c.filters.step, 0
+	if n == 0 {
+		return
+	}
 	if stride <= 2 {
-		// Whole vectors are read, too.
-		vectors := min(kernel.CeilDiv(n, interleaved), (len(x)-at[step-1])/(interleaved*stride))
-		if vectors > 0 {
-			loop := c.v.Bytes.Interleave1
-			if stride == 2 {
-				loop = c.v.Bytes.Interleave2
-			}
-			_ = dst[vectors*interleaved*step-1]
-			loop(vectors, &dst[0], &x[at[0]], &x[at[1]], &x[at[2]], &x[at[3]], uint64(flip)*0x0101010101010101)
+		if vectors := min(kernel.CeilDiv(n, interleaved), (len(x)-at[step-1])/(interleaved*stride)); vectors > 0 {
+			c.interleave(&kernel.ByteImage{Rows: 1}, dst, x, at, vectors, flip)
 			done = vectors * interleaved
 		}
-	}
-	if done >= n {
-		return
 	}
 	for i, from := range at[:step] {
 		from += done * stride
@@ -187,7 +232,28 @@ func (c *IntConv) interleave(dst, x []byte, at [4]int, n int, flip byte) {
 	}
 }
 
+// interleave writes rows with so many vectors each.
+func (c *IntConv) interleave(call *kernel.ByteImage, dst, x []byte, at [4]int, vectors int, flip byte) {
+	_ = dst[(call.Rows-1)*call.DstStep+call.Left+vectors*interleaved*c.filters.step-1]
+	_ = x[(call.Rows-1)*call.XStep+at[c.filters.step-1]+vectors*interleaved*c.axes[2].stride-1]
+	call.Dst, call.Vectors, call.Flip = &dst[0], vectors, repeated(flip)
+	for i := range c.filters.step {
+		call.X[i] = &x[at[i]]
+	}
+	if c.axes[2].stride == 1 {
+		c.v.Bytes.Interleave1(*call)
+	} else {
+		c.v.Bytes.Interleave2(*call)
+	}
+}
+
+// repeated is eight bytes of a kind.
+func repeated(b byte) uint64 { return uint64(b) * 0x0101010101010101 }
+
 func fill(dst []byte, v byte) {
+	for word := repeated(v); len(dst) >= 8; dst = dst[8:] {
+		binary.LittleEndian.PutUint64(dst, word)
+	}
 	for i := range dst {
 		dst[i] = v
 	}

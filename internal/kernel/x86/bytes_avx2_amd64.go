@@ -91,15 +91,24 @@ func byteFilter5x256(call *kernel.ByteConvTile)
 //go:noescape
 func byteFilter6x256(call *kernel.ByteConvTile)
 
-// interleave1x256 lays n times 16 bytes of 2 rows side by side, each 1 bytes after the one before, with flip, eight of a kind, taken; n is not 0.
+// interleave1x256 lays the bytes of 2 rows side by side, each 1 bytes after the one before.
 //
 //go:noescape
-func interleave1x256(n int, dst *byte, x0 *byte, x1 *byte, x2 *byte, x3 *byte, flip uint64)
+func interleave1x256(call *kernel.ByteImage)
 
-// interleave2x256 lays n times 16 bytes of 2 rows side by side, each 2 bytes after the one before, with flip, eight of a kind, taken; n is not 0.
+func interleave1Of256(call kernel.ByteImage) { interleave1x256(&call) }
+
+// interleave2x256 lays the bytes of 2 rows side by side, each 2 bytes after the one before.
 //
 //go:noescape
-func interleave2x256(n int, dst *byte, x0 *byte, x1 *byte, x2 *byte, x3 *byte, flip uint64)
+func interleave2x256(call *kernel.ByteImage)
+
+func interleave2Of256(call kernel.ByteImage) { interleave2x256(&call) }
+
+// copyRows256 copies rows of n bytes of planes; none of these numbers is 0.
+//
+//go:noescape
+func copyRows256(planes int, rows int, n int, dst *byte, dstPlane int, dstRow int, src *byte, srcPlane int, srcRow int)
 
 // byteDepthwise256 computes rows of places of one channel.
 //

@@ -2243,54 +2243,191 @@ left:
 	VZEROUPPER
 	RET
 
-// func interleave1x256(n int, dst *byte, x0 *byte, x1 *byte, x2 *byte, x3 *byte, flip uint64)
-TEXT ·interleave1x256(SB), NOSPLIT, $0-56
-	MOVQ n+0(FP), CX
-	MOVQ dst+8(FP), DI
-	MOVQ x0+16(FP), SI
-	MOVQ x1+24(FP), R8
-	VPBROADCASTQ flip+48(FP), X8
+// func interleave1x256(call *kernel.ByteImage)
+TEXT ·interleave1x256(SB), NOSPLIT, $0-8
+	MOVQ call+0(FP), AX
+	MOVQ 16(AX), SI
+	MOVQ 24(AX), R8
+	MOVQ 56(AX), R11
+	MOVQ 0(AX), R12
+	VPBROADCASTQ 104(AX), X8
+	VPBROADCASTQ 96(AX), Y11
+rows:
+	MOVQ R12, DI
+	MOVQ 72(AX), CX
+	TESTQ CX, CX
+	JLE leftdone
+left:
+	VMOVDQU Y11, (DI)
+	ADDQ $32, DI
+	SUBQ $32, CX
+	JGT left
+leftdone:
+	MOVQ R12, DI
+	ADDQ 72(AX), DI
+	MOVQ 64(AX), CX
+	XORQ BX, BX
 vectors:
-	VPXOR (SI), X8, X0
-	ADDQ $16, SI
-	VPXOR (R8), X8, X1
-	ADDQ $16, R8
+	VPXOR (SI)(BX*1), X8, X0
+	VPXOR (R8)(BX*1), X8, X1
 	VPUNPCKLBW X1, X0, X4
 	VPUNPCKHBW X1, X0, X5
 	VMOVUPS X4, 0(DI)
 	VMOVUPS X5, 16(DI)
+	ADDQ $16, BX
 	ADDQ $32, DI
 	DECQ CX
 	JNZ vectors
+	MOVQ R12, DI
+	ADDQ 80(AX), DI
+	MOVQ 88(AX), CX
+	TESTQ CX, CX
+	JLE rightdone
+right:
+	VMOVDQU Y11, (DI)
+	ADDQ $32, DI
+	SUBQ $32, CX
+	JGT right
+rightdone:
+	ADDQ 48(AX), SI
+	ADDQ 48(AX), R8
+	ADDQ 8(AX), R12
+	DECQ R11
+	JNZ rows
 	VZEROUPPER
 	RET
 
-// func interleave2x256(n int, dst *byte, x0 *byte, x1 *byte, x2 *byte, x3 *byte, flip uint64)
-TEXT ·interleave2x256(SB), NOSPLIT, $0-56
-	MOVQ n+0(FP), CX
-	MOVQ dst+8(FP), DI
-	MOVQ x0+16(FP), SI
-	MOVQ x1+24(FP), R8
-	VPBROADCASTQ flip+48(FP), X8
+// func interleave2x256(call *kernel.ByteImage)
+TEXT ·interleave2x256(SB), NOSPLIT, $0-8
+	MOVQ call+0(FP), AX
+	MOVQ 16(AX), SI
+	MOVQ 24(AX), R8
+	MOVQ 56(AX), R11
+	MOVQ 0(AX), R12
+	VPBROADCASTQ 104(AX), X8
+	VPBROADCASTQ 96(AX), Y11
 	VMOVUPS constants256<>+96(SB), X9
+rows:
+	MOVQ R12, DI
+	MOVQ 72(AX), CX
+	TESTQ CX, CX
+	JLE leftdone
+left:
+	VMOVDQU Y11, (DI)
+	ADDQ $32, DI
+	SUBQ $32, CX
+	JGT left
+leftdone:
+	MOVQ R12, DI
+	ADDQ 72(AX), DI
+	MOVQ 64(AX), CX
+	XORQ BX, BX
 vectors:
-	VPAND (SI), X9, X0
-	VPAND 16(SI), X9, X10
+	VPAND (SI)(BX*1), X9, X0
+	VPAND 16(SI)(BX*1), X9, X10
 	VPACKUSWB X10, X0, X0
 	VPXOR X0, X8, X0
-	ADDQ $32, SI
-	VPAND (R8), X9, X1
-	VPAND 16(R8), X9, X10
+	VPAND (R8)(BX*1), X9, X1
+	VPAND 16(R8)(BX*1), X9, X10
 	VPACKUSWB X10, X1, X1
 	VPXOR X1, X8, X1
-	ADDQ $32, R8
 	VPUNPCKLBW X1, X0, X4
 	VPUNPCKHBW X1, X0, X5
 	VMOVUPS X4, 0(DI)
 	VMOVUPS X5, 16(DI)
+	ADDQ $32, BX
 	ADDQ $32, DI
 	DECQ CX
 	JNZ vectors
+	MOVQ R12, DI
+	ADDQ 80(AX), DI
+	MOVQ 88(AX), CX
+	TESTQ CX, CX
+	JLE rightdone
+right:
+	VMOVDQU Y11, (DI)
+	ADDQ $32, DI
+	SUBQ $32, CX
+	JGT right
+rightdone:
+	ADDQ 48(AX), SI
+	ADDQ 48(AX), R8
+	ADDQ 8(AX), R12
+	DECQ R11
+	JNZ rows
+	VZEROUPPER
+	RET
+
+// func copyRows256(planes int, rows int, n int, dst *byte, dstPlane int, dstRow int, src *byte, srcPlane int, srcRow int)
+TEXT ·copyRows256(SB), NOSPLIT, $0-72
+	MOVQ planes+0(FP), R8
+	MOVQ n+16(FP), BX
+	MOVQ dst+24(FP), R9
+	MOVQ dstPlane+32(FP), R10
+	MOVQ dstRow+40(FP), R11
+	MOVQ src+48(FP), R12
+	MOVQ srcPlane+56(FP), R13
+	MOVQ srcRow+64(FP), R15
+planes:
+	MOVQ rows+8(FP), CX
+	MOVQ R9, DI
+	MOVQ R12, SI
+rows:
+	CMPQ BX, $32
+	JGE row32
+	CMPQ BX, $16
+	JGE row16
+	CMPQ BX, $8
+	JGE row8
+	CMPQ BX, $4
+	JGE row4
+	MOVBLZX (SI), AX
+	MOVB AX, (DI)
+	MOVQ BX, DX
+	SHRQ $1, DX
+	MOVBLZX (SI)(DX*1), AX
+	MOVB AX, (DI)(DX*1)
+	MOVBLZX -1(SI)(BX*1), AX
+	MOVB AX, -1(DI)(BX*1)
+	JMP next
+row4:
+	MOVL (SI), AX
+	MOVL AX, (DI)
+	MOVL -4(SI)(BX*1), AX
+	MOVL AX, -4(DI)(BX*1)
+	JMP next
+row8:
+	MOVQ (SI), AX
+	MOVQ AX, (DI)
+	MOVQ -8(SI)(BX*1), AX
+	MOVQ AX, -8(DI)(BX*1)
+	JMP next
+row16:
+	VMOVDQU (SI), X0
+	VMOVDQU X0, (DI)
+	VMOVDQU -16(SI)(BX*1), X0
+	VMOVDQU X0, -16(DI)(BX*1)
+	JMP next
+row32:
+	LEAQ -32(BX), AX
+	XORQ DX, DX
+pieces:
+	VMOVDQU (SI)(DX*1), Y0
+	VMOVDQU Y0, (DI)(DX*1)
+	ADDQ $32, DX
+	CMPQ DX, AX
+	JLT pieces
+	VMOVDQU (SI)(AX*1), Y0
+	VMOVDQU Y0, (DI)(AX*1)
+next:
+	ADDQ R11, DI
+	ADDQ R15, SI
+	DECQ CX
+	JNZ rows
+	ADDQ R10, R9
+	ADDQ R13, R12
+	DECQ R8
+	JNZ planes
 	VZEROUPPER
 	RET
 

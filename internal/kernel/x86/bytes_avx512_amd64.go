@@ -290,15 +290,127 @@ func byteFilterHalf13x512(call *kernel.ByteConvTile)
 //go:noescape
 func byteFilterHalf14x512(call *kernel.ByteConvTile)
 
-// interleave1x512 lays n times 16 bytes of 4 rows side by side, each 1 bytes after the one before, with flip, eight of a kind, taken; n is not 0.
-//
-//go:noescape
-func interleave1x512(n int, dst *byte, x0 *byte, x1 *byte, x2 *byte, x3 *byte, flip uint64)
+func byteFilterQuarters512(call kernel.ByteConvTile, filters int) {
+	switch filters {
+	case 1:
+		byteFilterQuarter1x512(&call)
+	case 2:
+		byteFilterQuarter2x512(&call)
+	case 3:
+		byteFilterQuarter3x512(&call)
+	case 4:
+		byteFilterQuarter4x512(&call)
+	case 5:
+		byteFilterQuarter5x512(&call)
+	case 6:
+		byteFilterQuarter6x512(&call)
+	case 7:
+		byteFilterQuarter7x512(&call)
+	case 8:
+		byteFilterQuarter8x512(&call)
+	case 9:
+		byteFilterQuarter9x512(&call)
+	case 10:
+		byteFilterQuarter10x512(&call)
+	case 11:
+		byteFilterQuarter11x512(&call)
+	case 12:
+		byteFilterQuarter12x512(&call)
+	case 13:
+		byteFilterQuarter13x512(&call)
+	case 14:
+		byteFilterQuarter14x512(&call)
+	}
+}
 
-// interleave2x512 lays n times 16 bytes of 4 rows side by side, each 2 bytes after the one before, with flip, eight of a kind, taken; n is not 0.
+// byteFilterQuarter1x512 is tiles of 1 filters and 8 positions each.
 //
 //go:noescape
-func interleave2x512(n int, dst *byte, x0 *byte, x1 *byte, x2 *byte, x3 *byte, flip uint64)
+func byteFilterQuarter1x512(call *kernel.ByteConvTile)
+
+// byteFilterQuarter2x512 is tiles of 2 filters and 8 positions each.
+//
+//go:noescape
+func byteFilterQuarter2x512(call *kernel.ByteConvTile)
+
+// byteFilterQuarter3x512 is tiles of 3 filters and 8 positions each.
+//
+//go:noescape
+func byteFilterQuarter3x512(call *kernel.ByteConvTile)
+
+// byteFilterQuarter4x512 is tiles of 4 filters and 8 positions each.
+//
+//go:noescape
+func byteFilterQuarter4x512(call *kernel.ByteConvTile)
+
+// byteFilterQuarter5x512 is tiles of 5 filters and 8 positions each.
+//
+//go:noescape
+func byteFilterQuarter5x512(call *kernel.ByteConvTile)
+
+// byteFilterQuarter6x512 is tiles of 6 filters and 8 positions each.
+//
+//go:noescape
+func byteFilterQuarter6x512(call *kernel.ByteConvTile)
+
+// byteFilterQuarter7x512 is tiles of 7 filters and 8 positions each.
+//
+//go:noescape
+func byteFilterQuarter7x512(call *kernel.ByteConvTile)
+
+// byteFilterQuarter8x512 is tiles of 8 filters and 8 positions each.
+//
+//go:noescape
+func byteFilterQuarter8x512(call *kernel.ByteConvTile)
+
+// byteFilterQuarter9x512 is tiles of 9 filters and 8 positions each.
+//
+//go:noescape
+func byteFilterQuarter9x512(call *kernel.ByteConvTile)
+
+// byteFilterQuarter10x512 is tiles of 10 filters and 8 positions each.
+//
+//go:noescape
+func byteFilterQuarter10x512(call *kernel.ByteConvTile)
+
+// byteFilterQuarter11x512 is tiles of 11 filters and 8 positions each.
+//
+//go:noescape
+func byteFilterQuarter11x512(call *kernel.ByteConvTile)
+
+// byteFilterQuarter12x512 is tiles of 12 filters and 8 positions each.
+//
+//go:noescape
+func byteFilterQuarter12x512(call *kernel.ByteConvTile)
+
+// byteFilterQuarter13x512 is tiles of 13 filters and 8 positions each.
+//
+//go:noescape
+func byteFilterQuarter13x512(call *kernel.ByteConvTile)
+
+// byteFilterQuarter14x512 is tiles of 14 filters and 8 positions each.
+//
+//go:noescape
+func byteFilterQuarter14x512(call *kernel.ByteConvTile)
+
+// interleave1x512 lays the bytes of 4 rows side by side, each 1 bytes after the one before.
+//
+//go:noescape
+func interleave1x512(call *kernel.ByteImage)
+
+func interleave1Of512(call kernel.ByteImage) { interleave1x512(&call) }
+
+// interleave2x512 lays the bytes of 4 rows side by side, each 2 bytes after the one before.
+//
+//go:noescape
+func interleave2x512(call *kernel.ByteImage)
+
+func interleave2Of512(call kernel.ByteImage) { interleave2x512(&call) }
+
+// copyRows512 copies rows of n bytes of planes; none of these numbers is 0.
+//
+//go:noescape
+func copyRows512(planes int, rows int, n int, dst *byte, dstPlane int, dstRow int, src *byte, srcPlane int, srcRow int)
 
 // byteDepthwise512 computes rows of places of one channel.
 //
