@@ -122,13 +122,13 @@ type ByteConvTile struct {
 	XNext, OutNext int // bytes from panel to panel
 }
 
-// ByteImage has the arguments of the loops that write rows of an image: pads,
-// Vectors times 16 places with one byte each of ByteLoops.Step rows of the
-// input, of which Flip, eight of a kind, is taken, and pads. What is written
-// behind a row, up to a vector, the next row overwrites.
+// ByteImage has the arguments of the loops that write rows of an image, of some
+// groups of channels: pads, Vectors times 16 places with one byte each of
+// ByteLoops.Step rows of the input, of which Flip, eight of a kind, is taken, and
+// pads. Up to a vector is written behind each row, before the next one.
 type ByteImage struct {
 	Dst           *byte
-	DstStep       int
+	DstStep       int      // bytes from row to row
 	X             [4]*byte // rows of the input
 	XStep         int
 	Rows, Vectors int
@@ -136,6 +136,8 @@ type ByteImage struct {
 	RightAt       int // where pads begin behind them
 	Right         int // how many bytes there are
 	Pad, Flip     uint64
+
+	Groups, DstGroup, XGroup int // how many, and the bytes from group to group
 }
 
 // ByteDepthwise has the arguments of the loop of depthwise convolutions of

@@ -238,6 +238,9 @@ const (
 	byteImageRight
 	byteImagePad
 	byteImageFlip
+	byteImageGroups
+	byteImageDstGroup
+	byteImageXGroup
 )
 
 // interleave writes rows of an image: pads, the bytes of rows of the input side
@@ -252,15 +255,18 @@ func (a *assembler) interleave(name string, stride int) {
 	a.function(name, fmt.Sprintf("lays the bytes of %d rows side by side, each %d bytes after the one before.", rows, stride), []param{call}, nil)
 	a.op("MOVQ %s, AX", a.arg(call))
 	pointers := []string{"SI", "R8", "R9", "R10"}[:rows]
-	for i, p := range pointers {
-		a.op("MOVQ %d(AX), %s", byteImageX+8*i, p)
-	}
-	a.op("MOVQ %d(AX), R11", byteImageRows)
-	a.op("MOVQ %d(AX), R12", byteImageDst)
 	a.op("VPBROADCASTQ %d(AX), X8", byteImageFlip)
 	a.op("VPBROADCASTQ %d(AX), Y11", byteImagePad)
 	if stride == 2 {
 		a.op("VMOVUPS %s, X9", a.constant(0x00ff00ff00ff00ff))
+	}
+	a.op("MOVQ %d(AX), DX", byteImageXGroup)
+	a.label("groups")
+	a.op("MOVQ %d(AX), R11", byteImageRows)
+	a.op("MOVQ %d(AX), R12", byteImageDst)
+	for i, p := range pointers { // the next group's are left in their place
+		a.op("MOVQ %d(AX), %s", byteImageX+8*i, p)
+		a.op("ADDQ DX, %d(AX)", byteImageX+8*i)
 	}
 	a.label("rows")
 	a.op("MOVQ R12, DI")
@@ -284,6 +290,10 @@ func (a *assembler) interleave(name string, stride int) {
 	a.op("ADDQ %d(AX), R12", byteImageDstStep)
 	a.op("DECQ R11")
 	a.op("JNZ rows")
+	a.op("MOVQ %d(AX), R12", byteImageDstGroup)
+	a.op("ADDQ R12, %d(AX)", byteImageDst)
+	a.op("DECQ %d(AX)", byteImageGroups)
+	a.op("JNZ groups")
 	a.ret()
 }
 

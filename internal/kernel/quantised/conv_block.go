@@ -31,10 +31,12 @@ func (c *IntConv) prepareBlocks() {
 	*b = blockSizes{rows: y.out, cols: x.out, panels: c.filters.panels()}
 	if y.out == 1 || c.imageBytes(c.imageOf(1, x.out)) > 2*imageLimit {
 		b.rows = 1
-		limit := x.out
-		for limit > 2*c.v.Bytes.Width && (c.imageBytes(c.imageOf(1, limit)) > imageLimit || outer*y.out*kernel.CeilDiv(x.out, limit) < kernel.WantedTiles) {
-			limit = kernel.CeilDiv(limit, 2*c.v.Bytes.Width) * c.v.Bytes.Width
+		width := c.v.Bytes.Width
+		limit := x.out / kernel.CeilDiv(kernel.WantedTiles, outer*y.out) / width * width
+		for limit > 2*width && c.imageBytes(c.imageOf(1, limit)) > imageLimit {
+			limit = kernel.CeilDiv(limit, 2*width) * width
 		}
+		limit = min(x.out, max(limit, 2*width))
 		b.cols = kernel.EvenTile(x.out, limit, c.v.Bytes.Width)
 	} else {
 		b.rows = c.bestRows(outer)
@@ -53,11 +55,15 @@ func (c *IntConv) prepareBlocks() {
 
 // cycles estimates the time to write an image, and to multiply it.
 func (c *IntConv) cycles(rows, cols int) (write, multiply int) {
-	m := c.imageOf(rows, cols)
-	p := &c.filters
-	write = c.axes[0].kernel * p.channelGroups() * m.plane / m.pitch * (80 + m.pitch/2)
-	places := (rows-1)*m.pitch + cols
-	return write, kernel.CeilDiv(places, c.v.Bytes.Width) * p.panels() * (2*p.rows*p.depth() + 10*p.rows + 40)
+	m, p := c.imageOf(rows, cols), &c.filters
+	planes := c.axes[0].kernel * p.channelGroups()
+	write = planes * (100 + m.plane/m.pitch*(10+6*kernel.CeilDiv(m.pitch, interleaved)))
+	part := c.v.Bytes.Width
+	if c.v.Bytes.QuarterFilters != nil {
+		part /= 4
+	}
+	places := kernel.CeilDiv((rows-1)*m.pitch+cols, part) * part
+	return write, places * p.panels() * (2*p.rows*p.depth() + 10*p.rows + 40) / c.v.Bytes.Width
 }
 
 // bestRows returns the rows of a block: those that take the least time, unless

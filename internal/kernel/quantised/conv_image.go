@@ -95,12 +95,15 @@ func (c *IntConv) imageOf(rows, cols int) (m image) {
 		m.pitch -= m.shared
 	}
 	m.plane = c.axes[1].planes*c.axes[2].planes*m.rows*m.pitch + m.shared
+	if c.axes[1].planes*c.axes[2].planes > 1 {
+		m.gap = 2 * interleaved // of which writing may take some
+	}
 	// Groups that are some powers of two apart would meet in few sets of the
 	// first-level cache.
-	if m.plane*c.filters.step%256 == 0 {
-		m.gap = 64 / c.filters.step
-		m.plane += m.gap
+	if (m.plane+m.gap)*c.filters.step%256 == 0 {
+		m.gap += 64 / c.filters.step
 	}
+	m.plane += m.gap
 	return m
 }
 
@@ -130,120 +133,136 @@ func (c *IntConv) offsets(dst []int32, m image) {
 // interleaved is how many places the kernels that write images take at once.
 const interleaved = 16
 
-// writeImage writes the image of a block of places from (z, row, col) on. Rows
-// are written in order, so that what one writes too much the next overwrites.
+// writeImage writes the image of a block of places from (z, row, col) on: what
+// is in the input, plane by plane for all groups of channels, and then the pads
+// above and below, since what is written behind a row is not the image's.
 func (c *IntConv) writeImage(dst []byte, m image, x []byte, first, z, row, col int, pad byte) {
 	az, ay, ax := &c.axes[0], &c.axes[1], &c.axes[2]
-	flip := byte(0)
+	w := imageWriter{c: c, m: m, x: x, pad: pad}
 	if c.SignedX {
-		flip = 0x80
+		w.flip = 0x80
+		w.pad ^= w.flip
 	}
-	width, step := m.pitch*c.filters.step, c.filters.step
-	done := 0
-	if y := ay.from(0, row, 0); az.kernel*ay.planes*ax.planes*m.rows == 1 && c.Channels >= step && az.isIn(az.from(0, z, 0)) && ay.isIn(y) {
-		// The rows of all whole groups of channels.
-		groups := c.Channels / step
-		done = groups * step
-		c.imageRows(dst, imageRows{groups, m.plane * step, step * c.area}, m.pitch, x, first*c.area+(az.from(0, z, 0)*ay.in+y)*ax.in, step, ax.from(0, col, 0), pad, flip)
-		dst = dst[groups*m.plane*step:]
-	}
+	step, groups := c.filters.step, c.filters.channelGroups()
 	for tz := range az.kernel {
 		inZ := z*az.stride - az.pad + tz*az.dilation
-		for ch := done; ch < c.Channels; ch += step {
-			planes := (first+ch)*c.area + inZ*ay.in*ax.in
-			for planeY := range ay.planes {
-				for planeX := range ax.planes {
-					lo, hi := ay.inside(planeY, row, m.rows)
-					if !az.isIn(inZ) {
-						lo, hi = m.rows, m.rows
-					}
-					fill(dst[:lo*width], pad^flip)
-					at := planes + ay.from(planeY, row, lo)*ax.in
-					c.imageRows(dst[lo*width:], imageRows{hi - lo, width, ay.stride * ax.in}, m.pitch, x, at, min(step, c.Channels-ch), ax.from(planeX, col, 0), pad, flip)
-					fill(dst[hi*width:m.rows*width], pad^flip)
-					dst = dst[m.rows*width:]
-				}
+		to := dst[tz*groups*m.plane*step:]
+		if !az.isIn(inZ) {
+			fill(to[:groups*m.plane*step], w.pad)
+			continue
+		}
+		for planeY := range ay.planes {
+			lo, hi := ay.inside(planeY, row, m.rows)
+			at := (first*az.in+inZ)*ay.in*ax.in + ay.from(planeY, row, lo)*ax.in
+			for planeX := range ax.planes {
+				begin := (planeY*ax.planes + planeX) * m.rows
+				w.plane(to[(begin+lo)*m.pitch*step:], hi-lo, at, ax.from(planeX, col, 0))
 			}
-			fill(dst[:m.shared*step], pad^flip)
-			dst = dst[(m.shared+m.gap)*step:]
+		}
+		for planeY := range ay.planes {
+			lo, hi := ay.inside(planeY, row, m.rows)
+			for i := range groups * ax.planes {
+				group, planeX := i/ax.planes, i%ax.planes
+				p := to[(group*m.plane+(planeY*ax.planes+planeX)*m.rows*m.pitch)*step:][:m.rows*m.pitch*step]
+				fill(p[:lo*m.pitch*step], w.pad)
+				fill(p[hi*m.pitch*step:], w.pad)
+			}
+		}
+		if m.shared > 0 {
+			for group := range groups {
+				fill(to[((group+1)*m.plane-m.gap-m.shared)*step:][:m.shared*step], w.pad)
+			}
 		}
 	}
 }
 
-// imageRows is some rows of an image, and the bytes from each to the next one, in
-// the image and in the input.
-type imageRows struct{ n, step, xStep int }
+// imageWriter writes rows of an image.
+type imageWriter struct {
+	c         *IntConv
+	m         image
+	x         []byte
+	pad, flip byte // the pad has the flip taken
+}
 
-// imageRows writes rows of an image, of which the first one's first element is at
-// a position of the rows of n channels, of which the first begins at row.
-func (c *IntConv) imageRows(dst []byte, rows imageRows, pitch int, x []byte, row, n, pos int, pad, flip byte) {
-	ax, step := &c.axes[2], c.filters.step
+// plane writes rows of one plane of all groups of channels. The first element of
+// the first row is at a position of the row of the input that begins at row.
+func (w *imageWriter) plane(dst []byte, rows, row, pos int) {
+	c, step := w.c, w.c.filters.step
+	ax, pitch := &c.axes[2], w.m.pitch
 	lo := 0
 	if pos < 0 {
 		lo = min(kernel.CeilDiv(-pos, ax.stride), pitch)
 	}
 	hi := max(lo, min(pitch, kernel.CeilDiv(ax.in-pos, ax.stride)))
-	var at [4]int
-	for i := range at {
-		at[i] = row + min(i, n-1)*c.area + pos + lo*ax.stride
-	}
-	if vectors := kernel.CeilDiv(hi-lo, interleaved); vectors > 0 && ax.stride <= 2 && rows.n > 0 {
-		// Whole vectors are read, too.
-		room := len(x) - at[step-1] - vectors*interleaved*ax.stride
-		if done := min(rows.n, 1+room/max(1, rows.xStep)); room >= 0 && done > 0 {
-			call := kernel.ByteImage{Rows: done, DstStep: rows.step, XStep: rows.xStep, Left: lo * step, RightAt: hi * step, Right: (pitch - hi) * step, Pad: repeated(pad ^ flip)}
-			c.interleave(&call, dst, x, at, vectors, flip)
-			dst, rows.n = dst[min(done*rows.step, len(dst)):], rows.n-done
-			for i := range at {
-				at[i] += done * rows.xStep
-			}
-		}
-	}
-	for ; rows.n > 0; rows.n-- {
-		fill(dst[:lo*step], pad^flip)
-		c.imageRow(dst[lo*step:], x, at, hi-lo, flip)
-		fill(dst[hi*step:pitch*step], pad^flip)
-		dst = dst[min(rows.step, len(dst)):]
-		for i := range at {
-			at[i] += rows.xStep
-		}
-	}
-}
-
-// imageRow lays n elements of rows side by side. It may write up to a whole
-// vector.
-func (c *IntConv) imageRow(dst, x []byte, at [4]int, n int, flip byte) {
-	stride, step, done := c.axes[2].stride, c.filters.step, 0
-	if n == 0 {
+	if rows == 0 {
 		return
 	}
-	if stride <= 2 {
-		if vectors := min(kernel.CeilDiv(n, interleaved), (len(x)-at[step-1])/(interleaved*stride)); vectors > 0 {
-			c.interleave(&kernel.ByteImage{Rows: 1}, dst, x, at, vectors, flip)
-			done = vectors * interleaved
+	call := kernel.ByteImage{Rows: rows, DstStep: pitch * step, XStep: c.axes[1].stride * ax.in, Left: lo * step, RightAt: hi * step, Right: (pitch - hi) * step,
+		Vectors: kernel.CeilDiv(hi-lo, interleaved), Pad: repeated(w.pad), Flip: repeated(w.flip), DstGroup: w.m.plane * step, XGroup: step * c.area}
+	row += pos + lo*ax.stride
+	for group := 0; group < c.filters.channelGroups(); {
+		n := min(step, c.Channels-group*step)
+		call.Groups = 1
+		if n == step {
+			call.Groups = c.Channels/step - group
 		}
-	}
-	for i, from := range at[:step] {
-		from += done * stride
-		for j := done; j < n; j++ {
-			dst[j*step+i] = x[from] ^ flip
-			from += stride
+		// Whole vectors are read, too.
+		ends := func(groups int) int {
+			return row + (n-1)*c.area + (groups-1)*call.XGroup + (rows-1)*call.XStep + call.Vectors*interleaved*ax.stride
 		}
+		if call.Groups > 1 && ends(call.Groups) > len(w.x) {
+			call.Groups--
+		}
+		groups := call.Groups
+		if ax.stride <= 2 && call.Vectors > 0 && ends(groups) <= len(w.x) {
+			w.interleave(call, dst, row, n)
+		} else {
+			groups = 1
+			w.slowly(&call, dst, row, n, hi-lo)
+		}
+		group += groups
+		dst, row = dst[min(groups*call.DstGroup, len(dst)):], row+groups*call.XGroup
 	}
 }
 
-// interleave writes rows with so many vectors each.
-func (c *IntConv) interleave(call *kernel.ByteImage, dst, x []byte, at [4]int, vectors int, flip byte) {
-	_ = dst[(call.Rows-1)*call.DstStep+call.Left+vectors*interleaved*c.filters.step-1]
-	_ = x[(call.Rows-1)*call.XStep+at[c.filters.step-1]+vectors*interleaved*c.axes[2].stride-1]
-	call.Dst, call.Vectors, call.Flip = &dst[0], vectors, repeated(flip)
-	for i := range c.filters.step {
-		call.X[i] = &x[at[i]]
+// slowly writes the rows of one group of n channels where not all vectors can be
+// read.
+func (w *imageWriter) slowly(all *kernel.ByteImage, dst []byte, row, n, places int) {
+	c, step, call := w.c, w.c.filters.step, *all
+	ax := &c.axes[2]
+	call.Rows, call.Groups, call.Left, call.Right = 1, 1, 0, 0
+	for range all.Rows {
+		to := dst[:all.DstStep]
+		fill(to[:all.Left], w.pad)
+		done := 0
+		if call.Vectors = min(all.Vectors, (len(w.x)-row-(n-1)*c.area)/(interleaved*ax.stride)); ax.stride <= 2 && call.Vectors > 0 {
+			w.interleave(call, dst[all.Left:], row, n)
+			done = call.Vectors * interleaved
+		}
+		for i := range step {
+			from := row + min(i, n-1)*c.area + done*ax.stride
+			for j := done; j < places; j++ {
+				to[all.Left+j*step+i] = w.x[from] ^ w.flip
+				from += ax.stride
+			}
+		}
+		fill(to[all.RightAt:], w.pad)
+		dst, row = dst[min(all.DstStep, len(dst)):], row+all.XStep
 	}
+}
+
+// interleave writes rows of n channels, of which the first begins at row.
+func (w *imageWriter) interleave(call kernel.ByteImage, dst []byte, row, n int) {
+	c, step := w.c, w.c.filters.step
+	_ = dst[(call.Groups-1)*call.DstGroup+(call.Rows-1)*call.DstStep+call.Left+call.Vectors*interleaved*step-1]
+	for i := range step {
+		call.X[i] = &w.x[row+min(i, n-1)*c.area]
+	}
+	call.Dst = &dst[0]
 	if c.axes[2].stride == 1 {
-		c.v.Bytes.Interleave1(*call)
+		c.v.Bytes.Interleave1(call)
 	} else {
-		c.v.Bytes.Interleave2(*call)
+		c.v.Bytes.Interleave2(call)
 	}
 }
 

@@ -2246,12 +2246,16 @@ left:
 // func interleave1x256(call *kernel.ByteImage)
 TEXT ·interleave1x256(SB), NOSPLIT, $0-8
 	MOVQ call+0(FP), AX
-	MOVQ 16(AX), SI
-	MOVQ 24(AX), R8
-	MOVQ 56(AX), R11
-	MOVQ 0(AX), R12
 	VPBROADCASTQ 104(AX), X8
 	VPBROADCASTQ 96(AX), Y11
+	MOVQ 128(AX), DX
+groups:
+	MOVQ 56(AX), R11
+	MOVQ 0(AX), R12
+	MOVQ 16(AX), SI
+	ADDQ DX, 16(AX)
+	MOVQ 24(AX), R8
+	ADDQ DX, 24(AX)
 rows:
 	MOVQ R12, DI
 	MOVQ 72(AX), CX
@@ -2294,19 +2298,27 @@ rightdone:
 	ADDQ 8(AX), R12
 	DECQ R11
 	JNZ rows
+	MOVQ 120(AX), R12
+	ADDQ R12, 0(AX)
+	DECQ 112(AX)
+	JNZ groups
 	VZEROUPPER
 	RET
 
 // func interleave2x256(call *kernel.ByteImage)
 TEXT ·interleave2x256(SB), NOSPLIT, $0-8
 	MOVQ call+0(FP), AX
-	MOVQ 16(AX), SI
-	MOVQ 24(AX), R8
-	MOVQ 56(AX), R11
-	MOVQ 0(AX), R12
 	VPBROADCASTQ 104(AX), X8
 	VPBROADCASTQ 96(AX), Y11
 	VMOVUPS constants256<>+96(SB), X9
+	MOVQ 128(AX), DX
+groups:
+	MOVQ 56(AX), R11
+	MOVQ 0(AX), R12
+	MOVQ 16(AX), SI
+	ADDQ DX, 16(AX)
+	MOVQ 24(AX), R8
+	ADDQ DX, 24(AX)
 rows:
 	MOVQ R12, DI
 	MOVQ 72(AX), CX
@@ -2355,6 +2367,10 @@ rightdone:
 	ADDQ 8(AX), R12
 	DECQ R11
 	JNZ rows
+	MOVQ 120(AX), R12
+	ADDQ R12, 0(AX)
+	DECQ 112(AX)
+	JNZ groups
 	VZEROUPPER
 	RET
 

@@ -12091,14 +12091,20 @@ left:
 // func interleave1x512(call *kernel.ByteImage)
 TEXT ·interleave1x512(SB), NOSPLIT, $0-8
 	MOVQ call+0(FP), AX
-	MOVQ 16(AX), SI
-	MOVQ 24(AX), R8
-	MOVQ 32(AX), R9
-	MOVQ 40(AX), R10
-	MOVQ 56(AX), R11
-	MOVQ 0(AX), R12
 	VPBROADCASTQ 104(AX), X8
 	VPBROADCASTQ 96(AX), Y11
+	MOVQ 128(AX), DX
+groups:
+	MOVQ 56(AX), R11
+	MOVQ 0(AX), R12
+	MOVQ 16(AX), SI
+	ADDQ DX, 16(AX)
+	MOVQ 24(AX), R8
+	ADDQ DX, 24(AX)
+	MOVQ 32(AX), R9
+	ADDQ DX, 32(AX)
+	MOVQ 40(AX), R10
+	ADDQ DX, 40(AX)
 rows:
 	MOVQ R12, DI
 	MOVQ 72(AX), CX
@@ -12153,21 +12159,31 @@ rightdone:
 	ADDQ 8(AX), R12
 	DECQ R11
 	JNZ rows
+	MOVQ 120(AX), R12
+	ADDQ R12, 0(AX)
+	DECQ 112(AX)
+	JNZ groups
 	VZEROUPPER
 	RET
 
 // func interleave2x512(call *kernel.ByteImage)
 TEXT ·interleave2x512(SB), NOSPLIT, $0-8
 	MOVQ call+0(FP), AX
-	MOVQ 16(AX), SI
-	MOVQ 24(AX), R8
-	MOVQ 32(AX), R9
-	MOVQ 40(AX), R10
-	MOVQ 56(AX), R11
-	MOVQ 0(AX), R12
 	VPBROADCASTQ 104(AX), X8
 	VPBROADCASTQ 96(AX), Y11
 	VMOVUPS constants512<>+128(SB), X9
+	MOVQ 128(AX), DX
+groups:
+	MOVQ 56(AX), R11
+	MOVQ 0(AX), R12
+	MOVQ 16(AX), SI
+	ADDQ DX, 16(AX)
+	MOVQ 24(AX), R8
+	ADDQ DX, 24(AX)
+	MOVQ 32(AX), R9
+	ADDQ DX, 32(AX)
+	MOVQ 40(AX), R10
+	ADDQ DX, 40(AX)
 rows:
 	MOVQ R12, DI
 	MOVQ 72(AX), CX
@@ -12234,6 +12250,10 @@ rightdone:
 	ADDQ 8(AX), R12
 	DECQ R11
 	JNZ rows
+	MOVQ 120(AX), R12
+	ADDQ R12, 0(AX)
+	DECQ 112(AX)
+	JNZ groups
 	VZEROUPPER
 	RET
 
