@@ -63,7 +63,11 @@ func (c *IntConv) cycles(rows, cols int) (write, multiply int) {
 		part /= 4
 	}
 	places := kernel.CeilDiv((rows-1)*m.pitch+cols, part) * part
-	return write, places * p.panels() * (2*p.rows*p.depth() + 10*p.rows + 40) / c.v.Bytes.Width
+	calls := 1
+	for rest := places % c.v.Bytes.Width / part; rest > 0; rest &= rest - 1 {
+		calls++
+	}
+	return write, p.panels() * (calls*200 + places*(2*p.rows*p.depth()+10*p.rows+40)/c.v.Bytes.Width)
 }
 
 // bestRows returns the rows of a block: those that take the least time, unless

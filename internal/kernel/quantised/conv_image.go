@@ -210,8 +210,8 @@ func (w *imageWriter) plane(dst []byte, rows, row, pos int) {
 		ends := func(groups int) int {
 			return row + (n-1)*c.area + (groups-1)*call.XGroup + (rows-1)*call.XStep + call.Vectors*interleaved*ax.stride
 		}
-		if call.Groups > 1 && ends(call.Groups) > len(w.x) {
-			call.Groups--
+		if over := ends(call.Groups) - len(w.x); over > 0 {
+			call.Groups = max(1, call.Groups-kernel.CeilDiv(over, call.XGroup))
 		}
 		groups := call.Groups
 		if ax.stride <= 2 && call.Vectors > 0 && ends(groups) <= len(w.x) {
