@@ -38,7 +38,7 @@ var Quantised = Pass{Name: "quantised", Doc: "compute on integers where results 
 
 func quantised(ctx *Context) error {
 	q := &quantiser{ctx: ctx, uses: countUses(ctx.Program), readers: map[*ir.Value][]*ir.Call{},
-		replaced: replacer{}, taken: map[string]int{}, left: map[string]int{}, zeros: map[dtype.DType]*ir.Value{},
+		replaced: replacer{}, taken: map[string]int{}, left: map[string]int{}, zeros: map[dtype.DType]*ir.Value{}, integers: map[*ir.Value][]int{},
 		blocks: map[*ir.Call]*ir.Block{}, done: map[*ir.Value]*quantisedValue{}}
 	ctx.Program.Walk(func(b *ir.Block, c *ir.Call) {
 		q.blocks[c] = b
@@ -64,7 +64,8 @@ type quantiser struct {
 	kept        []*ir.Call // of it
 	done        map[*ir.Value]*quantisedValue
 	zeros       map[dtype.DType]*ir.Value
-	taken, left map[string]int // regions by operator, and by operator and reason
+	integers    map[*ir.Value][]int // of constants that were read
+	taken, left map[string]int      // regions by operator, and by operator and reason
 	err         error
 }
 
@@ -188,15 +189,24 @@ func (q *quantiser) scaled(c *ir.Call, of *ir.Value, dt dtype.DType) *number {
 	return n
 }
 
-// ints returns the elements of a constant of integers.
+// ints returns the elements of a constant of integers. Callers share them.
 func (q *quantiser) ints(v *ir.Value) (list []int, ok bool) {
 	if !q.ctx.isKnown(v) {
 		return nil, false
+	}
+	if list, ok = q.integers[v]; ok {
+		return list, true
 	}
 	data, ok := q.ctx.constant(v)
 	if !ok {
 		return nil, false
 	}
+	list = make([]int, 0, len(data)/max(1, v.Type.DType.Size()))
+	defer func() {
+		if ok {
+			q.integers[v] = list
+		}
+	}()
 	switch v.Type.DType {
 	case dtype.U8:
 		for _, b := range data {

@@ -211,16 +211,15 @@ func (k *convBlock) addends() {
 		zx += 128
 	}
 	k.add = kernel.View[int32](k.scratch[k.l.add:][:4*k.count])
-	zw := k.zeroOfW(0)
-	for i := range k.add {
-		if len(a.zeroW.Data) > 1 {
-			zw = k.zeroOfW(i)
-		}
-		k.add[i] = zx * (size*zw - totals[i])
+	if a.bias != nil {
+		copy(k.add, a.bias[k.filter:])
+	} else {
+		clear(k.add)
+	}
+	for i, total := range totals[:k.count] {
+		zw := k.zeroOfW(i)
+		k.add[i] += zx * (size*zw - total)
 		k.asymmetric = k.asymmetric || zw != 0
-		if a.bias != nil {
-			k.add[i] += a.bias[k.filter+i]
-		}
 	}
 	if k.asymmetric {
 		k.packOnes()
@@ -232,11 +231,17 @@ func (k *convBlock) addends() {
 
 // zeroOfW is the zero of a filter of the block, moved as its weights are.
 func (k *convBlock) zeroOfW(i int) int32 {
-	z := int32(one(k.args.zeroW, k.filter+i))
+	z, flip := k.args.zeroW.Data, byte(0)
 	if !k.c.SignedW {
-		z -= 128
+		flip = 0x80
 	}
-	return z
+	switch len(z) {
+	case 0:
+		return int32(int8(flip))
+	case 1:
+		return int32(int8(z[0] ^ flip))
+	}
+	return int32(int8(z[k.filter+i] ^ flip))
 }
 
 // factors sets the factors of the filters, and the range of the results.
