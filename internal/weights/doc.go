@@ -15,7 +15,8 @@
 //	stage    where its bytes are                     who pays          given back
 //	mapped   in pages of the model's file            the page cache    by Prune, and when the weight is unloaded
 //	copied   in a buffer: the file has them          this process      when the weight is unloaded
-//	         unaligned, or in another encoding
+//	         unaligned, or in another encoding,
+//	         or there are few
 //	derived  in a buffer: made from other weights    this process      when the weight is unloaded
 //	packed   in a panel: the form a kernel reads     this process      by Close
 //	shared   in memory that other processes map      all of them once  by Close of the last one

@@ -13,6 +13,11 @@ import (
 // is loaded only when it is first read.
 const lazyBytes = 64 << 10
 
+// inPlaceBytes is from how many bytes on a weight is read in a mapped file.
+// Reading one brings the pages around it into memory, which are those of large
+// weights that kernels read packed: more than the copy of a small one takes.
+const inPlaceBytes = 16 << 10
+
 // origin is how a weight is loaded.
 type origin struct {
 	size   int

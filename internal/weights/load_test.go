@@ -2,6 +2,8 @@ package weights
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/tenure-go/tenure/dtype"
@@ -69,6 +71,41 @@ func TestUnloadFile(t *testing.T) {
 	}
 	if len(seen) != 2 {
 		t.Errorf("got copied or not: %v, want weights of both kinds", seen)
+	}
+}
+
+// TestSmallInFile adds weights that are copied out of their file, though they
+// are aligned there, and unloads one.
+func TestSmallInFile(t *testing.T) {
+	memorytest.Check(t)
+	path := filepath.Join(t.TempDir(), "weights.bin")
+	want := floatBytes(inPlaceBytes / 2)
+	if err := os.WriteFile(path, want, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	s := New(Options{})
+	defer s.Close()
+	file, err := s.MapFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	small, large := weightOf("small", inPlaceBytes/4-1), weightOf("large", inPlaceBytes/4)
+	for w, data := range map[*ir.Value][]byte{small: file[:inPlaceBytes-4], large: file[inPlaceBytes:][:inPlaceBytes]} {
+		if err := s.AddInFile(w.Name, w.Type, data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := s.Figures(), (Figures{Mapped: inPlaceBytes, Copied: inPlaceBytes - 4}); got != want {
+		t.Errorf("got %+v, want %+v: a small weight lies in its file", got, want)
+	}
+	if err := s.unload(small, nil); err != nil {
+		t.Fatal(err)
+	}
+	if private, _ := s.InMemory(); private != 0 {
+		t.Errorf("unloaded: got %d bytes in memory, want none", private)
+	}
+	if data, ok := s.Bytes(small); !ok || !bytes.Equal(data, want[:inPlaceBytes-4]) {
+		t.Error("loaded again: got other bytes than those of the file")
 	}
 }
 

@@ -175,8 +175,8 @@ func (s *Store) AddConverted(name string, typ op.Type, fill func(dst []byte) err
 }
 
 // AddInFile enters a weight whose bytes lie in a file of the store, or belong
-// to the caller, at any address. Unaligned ones are copied: large ones when
-// they are first read.
+// to the caller, at any address. Unaligned ones are copied, large ones when
+// they are first read, and so are small ones in a file.
 func (s *Store) AddInFile(name string, typ op.Type, data []byte) error {
 	if err := checkLen(name, typ, data); err != nil {
 		return err
@@ -184,16 +184,20 @@ func (s *Store) AddInFile(name string, typ op.Type, data []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case isAligned(data, typ.DType):
+	case isAligned(data, typ.DType) && (len(data) >= inPlaceBytes || !s.isInFile(data)):
 		return s.put(name, &entry{data: data, loaded: true, stage: mapped})
 	case len(data) >= lazyBytes:
 		return s.put(name, &entry{origin: &origin{size: len(data), inFile: data}})
 	}
 	e, err := s.alloc(name, copied, len(data))
-	if err == nil {
-		copy(e.data, data)
+	if err != nil {
+		return err
 	}
-	return err
+	copy(e.data, data)
+	if s.isInFile(data) {
+		e.origin = &origin{size: len(data), inFile: data}
+	}
+	return nil
 }
 
 // Derive enters the weight v, whose bytes fill makes from those of the weight
