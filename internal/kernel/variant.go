@@ -187,9 +187,11 @@ type ByteLoops struct {
 	Interleave1, Interleave2 func(call ByteImage)
 	CopyRows                 func(planes, rows, n int, dst *byte, dstPlane, dstRow int, src *byte, srcPlane, srcRow int)
 
-	// Rows. MaxU8 and MaxI8 are for n times 32 bytes. Widen makes n times 16
+	// Rows. EvenRows copies every second byte of rows, at least 16 of each. MaxU8
+	// and MaxI8 are for n times 32 bytes. Widen makes n times 16
 	// bytes, with flip taken, numbers of 16 bits, and returns their sum; it is
 	// nil where rows of A are not widened.
+	EvenRows      func(rows, n int, dst *byte, dstRow int, src *byte, srcRow int)
 	MaxU8, MaxI8  func(n int, dst, x, y *byte)
 	Add, Multiply func(call ByteArithmetic)
 	Lookup        func(n int, dst, x, table *byte) // takes bytes from a table of 256

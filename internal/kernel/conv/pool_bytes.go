@@ -1,6 +1,10 @@
 package conv
 
-import "github.com/tenure-go/tenure/internal/kernel"
+import (
+	"encoding/binary"
+
+	"github.com/tenure-go/tenure/internal/kernel"
+)
 
 // BytePool is the maximum of Pool for u8, and for i8 if Signed, without
 // indices. A part of a plane is computed at a time: what its windows read is
@@ -16,6 +20,7 @@ type BytePool struct {
 	rowBlocks, colBlocks int             // parts of a plane
 	units                int             // parts of a tile
 	pitch                int             // bytes of a row of the copy
+	together             int             // planes that are copied at once, 0 where planes are no parts
 }
 
 const (
@@ -43,6 +48,10 @@ func (p *BytePool) Prepare(v *kernel.Variant) {
 	p.rows = kernel.EvenTile(p.out[1], p.rows, 1)
 	p.rowBlocks, p.colBlocks = kernel.CeilDiv(p.out[1], p.rows), kernel.CeilDiv(p.out[2], p.cols)
 	p.units = max(1, min(bytePoolWork/(p.copyRows(p.rows)*p.pitch), p.parts()/kernel.WantedTiles))
+	p.together = 0
+	if v.Bytes.CopyRows != nil && p.in[0]*p.out[0]*p.kernel[0] == 1 && p.padBegin[0] == 0 && p.rowBlocks*p.colBlocks == 1 && p.in[1]*p.in[2] > 0 {
+		p.together = max(1, min(p.units, bytePoolCopy/(p.copyRows(p.rows)*p.pitch)))
+	}
 }
 
 // copyRows is the number of rows that rows of results read, in all planes of
@@ -67,14 +76,23 @@ func (p *BytePool) ScratchBytes() int {
 	if p.outArea == 0 {
 		return 0
 	}
+	if p.together > 0 {
+		return 3 * p.copyBytes()
+	}
 	return 2*p.copyBytes() + p.rows*p.pitch + byteVector
 }
 
 // copyBytes is the size of a copy, behind which a vector is read.
-func (p *BytePool) copyBytes() int { return p.copyRows(p.rows)*p.pitch + byteVector }
+func (p *BytePool) copyBytes() int {
+	return max(1, p.together)*p.copyRows(p.rows)*p.pitch + byteVector
+}
 
 // Tile computes part t.
 func (p *BytePool) Tile(t int, scratch, dst, src []byte) {
+	if p.together > 0 {
+		p.planes(t*p.units, min((t+1)*p.units, p.parts()), scratch, dst, src)
+		return
+	}
 	shape := Pool{Channels: p.Channels, Window: p.Window}
 	for u := t * p.units; u < min((t+1)*p.units, p.parts()); u++ {
 		col := u % p.colBlocks * p.cols
@@ -83,6 +101,79 @@ func (p *BytePool) Tile(t int, scratch, dst, src []byte) {
 		in, out := shape.plane(plane / p.out[0])
 		z := plane % p.out[0]
 		p.part(scratch, dst[out+p.OutSteps.at(z, row, col):], src[in:], z, row, col)
+	}
+}
+
+// planes computes whole planes, some at once. Their pads are written once: the
+// copies of all lie alike.
+func (p *BytePool) planes(plane, end int, scratch, dst, src []byte) {
+	shape := Pool{Channels: p.Channels, Window: p.Window}
+	size := p.copyRows(p.rows) * p.pitch
+	taps, along, down := scratch[:p.copyBytes()], scratch[p.copyBytes():], scratch[2*p.copyBytes():]
+	fill := byte(0)
+	if p.Signed {
+		fill = 0x80
+	}
+	taps[0] = fill
+	for i := 1; i < len(taps); i *= 2 {
+		copy(taps[i:], taps[:i])
+	}
+	rowPad, colPad := max(0, p.padBegin[1]), max(0, p.padBegin[2])
+	row, col := max(0, -p.padBegin[1]), max(0, -p.padBegin[2])
+	rows, cols := min(p.in[1]-row, p.copyRows(p.rows)-rowPad), min(p.in[2]-col, p.pitch-colPad)
+	for plane < end {
+		n := min(end-plane, p.together)
+		if p.Channels > 0 {
+			n = min(n, p.Channels-plane%p.Channels)
+		}
+		in, out := shape.plane(plane)
+		if rows > 0 && cols > 0 {
+			from := src[in+p.InSteps.at(0, row, col):]
+			_ = from[(n-1)*p.InSteps.Channel+(rows-1)*p.InSteps.Row+cols-1]
+			p.v.Bytes.CopyRows(n, rows, cols, &taps[rowPad*p.pitch+colPad], size, p.pitch, &from[0], p.InSteps.Channel, p.InSteps.Row)
+		}
+		p.maxima(along, down, taps, n*size)
+		for i := range n {
+			p.leave(dst[out+i*p.OutSteps.Channel:], down[i*size:])
+		}
+		plane += n
+	}
+}
+
+// maxima sets down to the maxima of the windows that begin at each of n bytes of
+// a copy. Along is of the size of the copy, too.
+func (p *BytePool) maxima(along, down, taps []byte, n int) {
+	x := taps
+	for i := 1; i < p.kernel[2]; i++ {
+		from := i * p.dilation[2]
+		p.largest(along, x, taps[from:], n-from)
+		x = along
+	}
+	first := x
+	for i := 1; i < p.kernel[1]; i++ {
+		from := i * p.dilation[1] * p.pitch
+		p.largest(down, first, x[from:], n-from)
+		first = down
+	}
+	if p.kernel[1] == 1 {
+		copy(down[:n], x)
+	}
+}
+
+// leave writes the results of a plane.
+func (p *BytePool) leave(dst, down []byte) {
+	rows, cols, step := p.out[1], p.out[2], p.pitch*p.stride[1]
+	_ = dst[(rows-1)*p.OutSteps.Row+cols-1]
+	switch {
+	case p.stride[2] == 1:
+		p.v.Bytes.CopyRows(1, rows, cols, &dst[0], 0, p.OutSteps.Row, &down[0], 0, step)
+	case p.stride[2] == 2 && cols >= byteVector/2:
+		_ = down[(rows-1)*step+2*cols-1]
+		p.v.Bytes.EvenRows(rows, cols, &dst[0], p.OutSteps.Row, &down[0], step)
+	default:
+		for i := range rows {
+			pick(dst[i*p.OutSteps.Row:][:cols], down[i*step:], p.stride[2])
+		}
 	}
 }
 
@@ -185,7 +276,12 @@ func pick(dst, src []byte, step int) {
 	case 1:
 		copy(dst, src)
 	case 2:
-		src = src[:2*len(dst)-1]
+		for len(dst) >= 4 && len(src) >= 8 { // four bytes of a word
+			x := binary.LittleEndian.Uint64(src) & 0x00ff00ff00ff00ff
+			x = (x | x>>8) & 0x0000ffff0000ffff
+			binary.LittleEndian.PutUint32(dst, uint32(x|x>>16))
+			dst, src = dst[4:], src[8:]
+		}
 		for i := range dst {
 			dst[i] = src[2*i]
 		}

@@ -257,6 +257,9 @@ func (a *assembler) interleave(name string, stride int) {
 	pointers := []string{"SI", "R8", "R9", "R10"}[:rows]
 	a.op("VPBROADCASTQ %d(AX), X8", byteImageFlip)
 	a.op("VPBROADCASTQ %d(AX), Y11", byteImagePad)
+	if a.masks && stride == 1 {
+		a.op("VPBROADCASTQ %d(AX), Y12", byteImageFlip)
+	}
 	if stride == 2 {
 		a.op("VMOVUPS %s, X9", a.constant(0x00ff00ff00ff00ff))
 	}
@@ -275,12 +278,16 @@ func (a *assembler) interleave(name string, stride int) {
 	a.op("ADDQ %d(AX), DI", byteImageLeft)
 	a.op("MOVQ %d(AX), CX", byteImageVectors)
 	a.op("XORQ BX, BX")
+	if a.masks && stride == 1 {
+		a.interleavePairs(pointers)
+	}
 	a.label("vectors")
 	a.interleaveVector(pointers, stride)
 	a.op("ADDQ $%d, BX", 16*stride)
 	a.op("ADDQ $%d, DI", 16*rows)
 	a.op("DECQ CX")
 	a.op("JNZ vectors")
+	a.label("places")
 	a.op("MOVQ R12, DI")
 	a.op("ADDQ %d(AX), DI", byteImageRightAt)
 	a.imagePads("right", byteImageRight)
@@ -308,6 +315,38 @@ func (a *assembler) imagePads(name string, bytes int) {
 	a.op("SUBQ $32, CX")
 	a.op("JGT %s", name)
 	a.label(name + "done")
+}
+
+// interleavePairs writes 32 places at a time, as long as CX has them, and goes on
+// behind the single vectors if there are no more.
+func (a *assembler) interleavePairs(pointers []string) {
+	a.op("SUBQ $2, CX")
+	a.op("JLT single")
+	a.label("pairs")
+	for i, p := range pointers {
+		a.op("VPXOR (%s)(BX*1), Y12, Y%d", p, i)
+	}
+	for i := 0; i < 4; i += 2 {
+		a.op("VPUNPCKLBW Y%d, Y%d, Y%d", i+1, i, 4+i)
+		a.op("VPUNPCKHBW Y%d, Y%d, Y%d", i+1, i, 5+i)
+	}
+	for half := range 2 {
+		a.op("VPUNPCKLWD Y%d, Y%d, Y%d", 6+half, 4+half, 2*half)
+		a.op("VPUNPCKHWD Y%d, Y%d, Y%d", 6+half, 4+half, 2*half+1)
+	}
+	for i := 0; i < 4; i += 2 {
+		a.op("VINSERTI128 $1, X%d, Y%d, Y4", i+1, i)
+		a.op("VPERM2I128 $0x31, Y%d, Y%d, Y5", i+1, i)
+		a.op("VMOVDQU Y4, %d(DI)", 16*i)
+		a.op("VMOVDQU Y5, %d(DI)", 64+16*i)
+	}
+	a.op("ADDQ $32, BX")
+	a.op("ADDQ $128, DI")
+	a.op("SUBQ $2, CX")
+	a.op("JGE pairs")
+	a.label("single")
+	a.op("ADDQ $2, CX")
+	a.op("JZ places")
 }
 
 // interleaveVector writes 16 places, whose bytes begin BX behind the pointers.

@@ -35,7 +35,7 @@ func TestLoopsThatGoTogether(t *testing.T) {
 			"products":       {g.Tiles, g.Prefetching, g.Packing},
 			"vectors":        {g.Axpy8, g.Axpy1},
 			"transposed":     {g.Dot4, g.Dot1},
-			"bytes":          {b.Tiles, b.Pack, b.RequantRows, b.Filters, b.Interleave1, b.Interleave2, b.CopyRows, b.Depthwise, b.Quantize, b.DequantizeU8, b.DequantizeI8},
+			"bytes":          {b.Tiles, b.Pack, b.RequantRows, b.Filters, b.Interleave1, b.Interleave2, b.CopyRows, b.EvenRows, b.MaxU8, b.MaxI8, b.Depthwise, b.Quantize, b.DequantizeU8, b.DequantizeI8},
 			"quantised":      {b.Add, b.Multiply},
 			"picked bytes":   {b.Lookup, b.Taps},
 			"narrow panels":  {b.HalfFilters, b.QuarterFilters},

@@ -911,6 +911,7 @@ var avx2 = kernel.Variant{
 		Depthwise:    byteDepthwises256,
 		DequantizeI8: dequantizeI8x256,
 		DequantizeU8: dequantizeU8x256,
+		EvenRows:     evenRows256,
 		Filters:      byteFilters256,
 		Interleave1:  interleave1Of256,
 		Interleave2:  interleave2Of256,

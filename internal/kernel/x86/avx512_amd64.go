@@ -942,6 +942,7 @@ var avx512 = kernel.Variant{
 		Depthwise:      byteDepthwises512,
 		DequantizeI8:   dequantizeI8x256,
 		DequantizeU8:   dequantizeU8x256,
+		EvenRows:       evenRows512,
 		Filters:        byteFilters512,
 		HalfFilters:    byteFilterHalfs512,
 		Interleave1:    interleave1Of512,

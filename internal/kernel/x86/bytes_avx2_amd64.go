@@ -127,6 +127,11 @@ func maxU8x256(n int, dst *byte, x *byte, y *byte)
 //go:noescape
 func maxI8x256(n int, dst *byte, x *byte, y *byte)
 
+// evenRows256 sets rows of n bytes, at least 16, to every second one of 2n bytes; rows is not 0.
+//
+//go:noescape
+func evenRows256(rows int, n int, dst *byte, dstRow int, src *byte, srcRow int)
+
 // widenBytes256 widens n times 16 bytes, with flip, eight of a kind, taken, and returns their sum; n is not 0.
 //
 //go:noescape

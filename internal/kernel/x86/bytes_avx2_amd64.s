@@ -2282,6 +2282,7 @@ vectors:
 	ADDQ $32, DI
 	DECQ CX
 	JNZ vectors
+places:
 	MOVQ R12, DI
 	ADDQ 80(AX), DI
 	MOVQ 88(AX), CX
@@ -2351,6 +2352,7 @@ vectors:
 	ADDQ $32, DI
 	DECQ CX
 	JNZ vectors
+places:
 	MOVQ R12, DI
 	ADDQ 80(AX), DI
 	MOVQ 88(AX), CX
@@ -2693,6 +2695,41 @@ vectors:
 	ADDQ $32, BX
 	DECQ CX
 	JNZ vectors
+	VZEROUPPER
+	RET
+
+// func evenRows256(rows int, n int, dst *byte, dstRow int, src *byte, srcRow int)
+TEXT ·evenRows256(SB), NOSPLIT, $0-48
+	MOVQ rows+0(FP), R8
+	MOVQ n+8(FP), BX
+	MOVQ dst+16(FP), R9
+	MOVQ dstRow+24(FP), R10
+	MOVQ src+32(FP), R11
+	MOVQ srcRow+40(FP), R12
+	VMOVUPS constants256<>+96(SB), X2
+	SUBQ $16, BX
+rows:
+	XORQ DX, DX
+	CMPQ BX, $0
+	JE last
+pieces:
+	VPAND (R11)(DX*2), X2, X0
+	VPAND 16(R11)(DX*2), X2, X1
+	VPACKUSWB X1, X0, X0
+	VMOVDQU X0, (R9)(DX*1)
+	ADDQ $16, DX
+	CMPQ DX, BX
+	JLT pieces
+last:
+	MOVQ BX, DX
+	VPAND (R11)(DX*2), X2, X0
+	VPAND 16(R11)(DX*2), X2, X1
+	VPACKUSWB X1, X0, X0
+	VMOVDQU X0, (R9)(DX*1)
+	ADDQ R10, R9
+	ADDQ R12, R11
+	DECQ R8
+	JNZ rows
 	VZEROUPPER
 	RET
 

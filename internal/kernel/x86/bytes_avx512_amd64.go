@@ -429,6 +429,11 @@ func maxU8x512(n int, dst *byte, x *byte, y *byte)
 //go:noescape
 func maxI8x512(n int, dst *byte, x *byte, y *byte)
 
+// evenRows512 sets rows of n bytes, at least 16, to every second one of 2n bytes; rows is not 0.
+//
+//go:noescape
+func evenRows512(rows int, n int, dst *byte, dstRow int, src *byte, srcRow int)
+
 // addBytes512 computes a row of sums or of products.
 //
 //go:noescape

@@ -12093,6 +12093,7 @@ TEXT ·interleave1x512(SB), NOSPLIT, $0-8
 	MOVQ call+0(FP), AX
 	VPBROADCASTQ 104(AX), X8
 	VPBROADCASTQ 96(AX), Y11
+	VPBROADCASTQ 104(AX), Y12
 	MOVQ 128(AX), DX
 groups:
 	MOVQ 56(AX), R11
@@ -12120,6 +12121,36 @@ leftdone:
 	ADDQ 72(AX), DI
 	MOVQ 64(AX), CX
 	XORQ BX, BX
+	SUBQ $2, CX
+	JLT single
+pairs:
+	VPXOR (SI)(BX*1), Y12, Y0
+	VPXOR (R8)(BX*1), Y12, Y1
+	VPXOR (R9)(BX*1), Y12, Y2
+	VPXOR (R10)(BX*1), Y12, Y3
+	VPUNPCKLBW Y1, Y0, Y4
+	VPUNPCKHBW Y1, Y0, Y5
+	VPUNPCKLBW Y3, Y2, Y6
+	VPUNPCKHBW Y3, Y2, Y7
+	VPUNPCKLWD Y6, Y4, Y0
+	VPUNPCKHWD Y6, Y4, Y1
+	VPUNPCKLWD Y7, Y5, Y2
+	VPUNPCKHWD Y7, Y5, Y3
+	VINSERTI128 $1, X1, Y0, Y4
+	VPERM2I128 $0x31, Y1, Y0, Y5
+	VMOVDQU Y4, 0(DI)
+	VMOVDQU Y5, 64(DI)
+	VINSERTI128 $1, X3, Y2, Y4
+	VPERM2I128 $0x31, Y3, Y2, Y5
+	VMOVDQU Y4, 32(DI)
+	VMOVDQU Y5, 96(DI)
+	ADDQ $32, BX
+	ADDQ $128, DI
+	SUBQ $2, CX
+	JGE pairs
+single:
+	ADDQ $2, CX
+	JZ places
 vectors:
 	VPXOR (SI)(BX*1), X8, X0
 	VPXOR (R8)(BX*1), X8, X1
@@ -12141,6 +12172,7 @@ vectors:
 	ADDQ $64, DI
 	DECQ CX
 	JNZ vectors
+places:
 	MOVQ R12, DI
 	ADDQ 80(AX), DI
 	MOVQ 88(AX), CX
@@ -12232,6 +12264,7 @@ vectors:
 	ADDQ $64, DI
 	DECQ CX
 	JNZ vectors
+places:
 	MOVQ R12, DI
 	ADDQ 80(AX), DI
 	MOVQ 88(AX), CX
@@ -12422,6 +12455,41 @@ vectors:
 	ADDQ $32, BX
 	DECQ CX
 	JNZ vectors
+	VZEROUPPER
+	RET
+
+// func evenRows512(rows int, n int, dst *byte, dstRow int, src *byte, srcRow int)
+TEXT ·evenRows512(SB), NOSPLIT, $0-48
+	MOVQ rows+0(FP), R8
+	MOVQ n+8(FP), BX
+	MOVQ dst+16(FP), R9
+	MOVQ dstRow+24(FP), R10
+	MOVQ src+32(FP), R11
+	MOVQ srcRow+40(FP), R12
+	VMOVUPS constants512<>+128(SB), X2
+	SUBQ $16, BX
+rows:
+	XORQ DX, DX
+	CMPQ BX, $0
+	JE last
+pieces:
+	VPAND (R11)(DX*2), X2, X0
+	VPAND 16(R11)(DX*2), X2, X1
+	VPACKUSWB X1, X0, X0
+	VMOVDQU X0, (R9)(DX*1)
+	ADDQ $16, DX
+	CMPQ DX, BX
+	JLT pieces
+last:
+	MOVQ BX, DX
+	VPAND (R11)(DX*2), X2, X0
+	VPAND 16(R11)(DX*2), X2, X1
+	VPACKUSWB X1, X0, X0
+	VMOVDQU X0, (R9)(DX*1)
+	ADDQ R10, R9
+	ADDQ R12, R11
+	DECQ R8
+	JNZ rows
 	VZEROUPPER
 	RET
 
