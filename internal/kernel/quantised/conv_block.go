@@ -217,9 +217,12 @@ func (k *convBlock) addends() {
 		clear(k.add)
 	}
 	for i, total := range totals[:k.count] {
-		zw := k.zeroOfW(i)
-		k.add[i] += zx * (size*zw - total)
-		k.asymmetric = k.asymmetric || zw != 0
+		k.add[i] -= zx * total
+	}
+	if k.asymmetric = k.hasZeros(); k.asymmetric {
+		for i := range k.add {
+			k.add[i] += zx * size * k.zeroOfW(i)
+		}
 	}
 	if k.asymmetric {
 		k.packOnes()
@@ -227,6 +230,24 @@ func (k *convBlock) addends() {
 	if a.narrow {
 		k.factors()
 	}
+}
+
+// hasZeros reports whether a filter of the block has another zero than 0, moved
+// as its weights are.
+func (k *convBlock) hasZeros() bool {
+	z, none := k.args.zeroW.Data, byte(0)
+	if len(z) <= 1 {
+		return k.zeroOfW(0) != 0
+	}
+	if !k.c.SignedW {
+		none = 0x80
+	}
+	for _, b := range z[k.filter:][:k.count] {
+		if b != none {
+			return true
+		}
+	}
+	return false
 }
 
 // zeroOfW is the zero of a filter of the block, moved as its weights are.
