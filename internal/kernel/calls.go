@@ -114,8 +114,8 @@ type ByteConvTile struct {
 	Add      *int32   // per filter
 	Scale    *float32 // per filter; nil if the results are the sums
 
-	// The bytes are sum*scale, rounded, moved by the words of Move, saturated to
-	// unsigned ones, and Flip, eight of a kind, is taken.
+	// The bytes are sum*scale, rounded, moved by the words of Move, saturated
+	// to unsigned ones, and Flip, eight of a kind, is taken.
 	Move, Flip uint64
 
 	Panels         int // of positions, with the same numbers to add
@@ -124,8 +124,8 @@ type ByteConvTile struct {
 
 // ByteImage has the arguments of the loops that write rows of an image, of some
 // groups of channels: pads, Vectors times 16 places with one byte each of
-// ByteLoops.Step rows of the input, of which Flip, eight of a kind, is taken, and
-// pads. Up to a vector is written behind each row, before the next one.
+// ByteLoops.Step rows of the input, of which Flip, eight of a kind, is taken,
+// and pads. Up to a vector is written behind each row, before the next one.
 type ByteImage struct {
 	Dst           *byte
 	DstStep       int      // bytes from row to row
@@ -164,18 +164,18 @@ type ByteDepthwise struct {
 }
 
 // ByteTaps has the arguments of depthwise convolutions of bytes that pick the
-// taps of a vector of places from 64 bytes of the input. The planes of the input
-// and of the result are XStep and OutStep bytes apart. For each plane the weights
-// are Depth numbers of four signed bytes, then the addend of the sums, and their
-// factor, a float32. The bytes are rounded, moved by the words of Move, saturated
-// to unsigned ones, and FlipOut, eight of a kind, is taken, as Flip is from what
-// was picked.
+// taps of a vector of places from 64 bytes of the input. The planes of the
+// input and of the result are XStep and OutStep bytes apart. For each plane the
+// weights are Depth numbers of four signed bytes, then the addend of the sums,
+// and their factor, a float32. The bytes are rounded, moved by the words of
+// Move, saturated to unsigned ones, and FlipOut, eight of a kind, is taken, as
+// Flip is from what was picked.
 //
-// Patterns are vectors of bytes: 64 and more is a byte of the input, less is the
-// pad. Program has, for four vectors of places or one, by number of weights and
-// vector: where the input begins that it picks from, from the row's, and which
-// pattern, in bytes; then, for each vector, where its 16 results go, from the
-// row's, and a number without a meaning if there is one vector.
+// Patterns are vectors of bytes: 64 and more is a byte of the input, less is
+// the pad. Program has, for four vectors of places or one, by number of weights
+// and vector: where the input begins that it picks from, from the row's, and
+// which pattern, in bytes; then, for each vector, where its 16 results go, from
+// the row's, and a number without a meaning if there is one vector.
 type ByteTaps struct {
 	X         *byte
 	XStep     int

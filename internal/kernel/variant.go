@@ -175,9 +175,9 @@ type ByteLoops struct {
 
 	// Convolutions. Filters sums for some filters, at most MaxFilters, and
 	// panels of Width positions; each weight has 4/Step bytes. HalfFilters and
-	// QuarterFilters have panels of half and of a quarter as many, and may be nil.
-	// Interleave1 writes rows of an image from each byte, Interleave2 from every
-	// second one. CopyRows copies rows of n bytes of some planes.
+	// QuarterFilters have panels of half and of a quarter as many, and may be
+	// nil. Interleave1 writes rows of an image from each byte, Interleave2 from
+	// every second one. CopyRows copies rows of n bytes of some planes.
 	Filters                  func(call ByteConvTile, filters int)
 	HalfFilters              func(call ByteConvTile, filters int)
 	QuarterFilters           func(call ByteConvTile, filters int)
@@ -187,10 +187,10 @@ type ByteLoops struct {
 	Interleave1, Interleave2 func(call ByteImage)
 	CopyRows                 func(planes, rows, n int, dst *byte, dstPlane, dstRow int, src *byte, srcPlane, srcRow int)
 
-	// Rows. EvenRows copies every second byte of rows, at least 16 of each. MaxU8
-	// and MaxI8 are for n times 32 bytes. Widen makes n times 16
-	// bytes, with flip taken, numbers of 16 bits, and returns their sum; it is
-	// nil where rows of A are not widened.
+	// Rows. EvenRows copies every second byte of rows, at least 16 of each.
+	// MaxU8 and MaxI8 are for n times 32 bytes. Widen makes n times 16 bytes,
+	// with flip taken, numbers of 16 bits, and returns their sum; it is nil
+	// where rows of A are not widened.
 	EvenRows      func(rows, n int, dst *byte, dstRow int, src *byte, srcRow int)
 	MaxU8, MaxI8  func(n int, dst, x, y *byte)
 	Add, Multiply func(call ByteArithmetic)

@@ -140,8 +140,8 @@ func (p *BytePool) planes(plane, end int, scratch, dst, src []byte) {
 	}
 }
 
-// maxima sets down to the maxima of the windows that begin at each of n bytes of
-// a copy. Along is of the size of the copy, too.
+// maxima sets down to the maxima of the windows that begin at each of n bytes
+// of a copy. Along is of the size of the copy, too.
 func (p *BytePool) maxima(along, down, taps []byte, n int) {
 	x := taps
 	for i := 1; i < p.kernel[2]; i++ {

@@ -2,6 +2,7 @@ package conv_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/tenure-go/tenure/internal/kernel"
@@ -24,6 +25,12 @@ func TestBytePool(t *testing.T) {
 			case len(p.In) == 2:
 				p.In[0], p.In[1] = p.In[0]+r.IntN(60), p.In[1]+r.IntN(90)
 			}
+			apart := 0 // bytes between two samples
+			if i%6 == 1 && len(p.In) == 2 {
+				apart, p.Planes, p.Channels = 7, 90, 45 // a tile has planes of both
+				area := ref.Size(p.In)
+				p.InSteps = conv.Steps{Batch: 45*area + apart, Channel: area, Plane: area, Row: p.In[1]}
+			}
 			p.Prepare(v)
 			data, least := make([]byte, p.Planes*ref.Size(p.In)), float64(0)
 			x := make([]float64, len(data))
@@ -42,6 +49,9 @@ func TestBytePool(t *testing.T) {
 				wanted[j] = byte(int(v))
 			}
 			s := kerneltest.NewSpace(t)
+			if half := len(data) / 2; apart > 0 {
+				data = slices.Concat(data[:half], make([]byte, apart), data[half:])
+			}
 			src, dst, scratch := kerneltest.In(s, "src", data), kerneltest.Out[byte](s, "dst", len(want)), kerneltest.Out[byte](s, "scratch", p.ScratchBytes())
 			kerneltest.Backwards(p.Tiles(), func(t int) { p.Tile(t, scratch, dst, src) })
 			s.Check()

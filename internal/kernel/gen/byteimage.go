@@ -101,8 +101,8 @@ func (a *assembler) imagePads(name string, bytes int) {
 	a.label(name + "done")
 }
 
-// interleavePairs writes 32 places at a time, as long as CX has them, and goes on
-// behind the single vectors if there are no more.
+// interleavePairs writes 32 places at a time, as long as CX has them, and goes
+// on behind the single vectors if there are no more.
 func (a *assembler) interleavePairs(pointers []string) {
 	a.op("SUBQ $2, CX")
 	a.op("JLT single")

@@ -29,8 +29,8 @@ type IntConv struct {
 	picked taps
 }
 
-// KeepSpace takes over the memory of another one's tables, which nothing uses any
-// more. It comes before Prepare.
+// KeepSpace takes over the memory of another one's tables, which nothing uses
+// any more. It comes before Prepare.
 func (c *IntConv) KeepSpace(of *IntConv) { c.picked = of.picked }
 
 // maxIntAxes is how many spatial axes the kernels of blocks take.

@@ -184,8 +184,8 @@ type imageWriter struct {
 	pad, flip byte // the pad has the flip taken
 }
 
-// plane writes rows of one plane of all groups of channels. The first element of
-// the first row is at a position of the row of the input that begins at row.
+// plane writes rows of one plane of all groups of channels. The first element
+// of the first row is at a position of the row of the input that begins at row.
 func (w *imageWriter) plane(dst []byte, rows, row, pos int) {
 	c, step := w.c, w.c.filters.step
 	ax, pitch := &c.axes[2], w.m.pitch
@@ -225,8 +225,8 @@ func (w *imageWriter) plane(dst []byte, rows, row, pos int) {
 	}
 }
 
-// slowly writes the rows of one group of n channels where not all vectors can be
-// read.
+// slowly writes the rows of one group of n channels where not all vectors can
+// be read.
 func (w *imageWriter) slowly(all *kernel.ByteImage, dst []byte, row, n, places int) {
 	c, step, call := w.c, w.c.filters.step, *all
 	ax := &c.axes[2]

@@ -7,8 +7,8 @@ import (
 )
 
 // Depthwise convolutions whose taps are picked from vectors of the input: see
-// kernel.ByteTaps. Which taps share a number of weights does not matter, as long
-// as those of all places of a vector lie within 64 bytes.
+// kernel.ByteTaps. Which taps share a number of weights does not matter, as
+// long as those of all places of a vector lie within 64 bytes.
 
 const (
 	pickLanes  = 16 // places of a vector
@@ -94,8 +94,8 @@ func (c *IntConv) pickedRow(r int, dense bool) pickedRow {
 	return pickedRow{first: r * d.x.out, places: d.x.out, base: r * d.y.stride * d.x.in}
 }
 
-// tap is where tap i of number n of weights lies in the input of a place; -1 for
-// a pad, and for none.
+// tap is where tap i of number n of weights lies in the input of a place; -1
+// for a pad, and for none.
 func (c *IntConv) tap(place, n, i int) int {
 	p, d := &c.picked, &c.deep
 	ty, tx := n/d.perRow, n%d.perRow*4+i
@@ -113,8 +113,8 @@ func (c *IntConv) tap(place, n, i int) int {
 	return y*d.x.in + x
 }
 
-// span returns the first and the last byte of the input that number n of weights
-// meets in some places, and whether there is any.
+// span returns the first and the last byte of the input that number n of
+// weights meets in some places, and whether there is any.
 func (c *IntConv) span(v pickedVector, n int) (first, last int, any bool) {
 	for place := v.first; place < v.first+v.count; place++ {
 		for i := range 4 {
