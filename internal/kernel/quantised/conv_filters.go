@@ -87,17 +87,38 @@ func (p *FilterPanels) packFilter(dst, w []byte, step int) (total int32) {
 		flip = 0x80
 	}
 	plane, groups := p.taps/p.tapsZ, p.channelGroups()
+	if p.step == 4 {
+		return p.packFours(dst, w, step, flip)
+	}
 	for ch := range p.channels {
 		for z := range p.tapsZ {
 			to := (z*groups+ch/p.step)*plane*step + ch%p.step*(4/p.step)
 			for _, b := range w[(ch*p.tapsZ+z)*plane:][:plane] {
 				v := int8(b ^ flip)
 				total += int32(v)
-				if p.step == 4 {
-					dst[to] = byte(v)
-				} else {
-					binary.LittleEndian.PutUint16(dst[to:], uint16(int16(v)))
+				binary.LittleEndian.PutUint16(dst[to:], uint16(int16(v)))
+				to += step
+			}
+		}
+	}
+	return total
+}
+
+// packFours is packFilter for groups of four channels.
+func (p *FilterPanels) packFours(dst, w []byte, step int, flip byte) (total int32) {
+	plane, to := p.taps/p.tapsZ, 0
+	for z := range p.tapsZ {
+		for ch := 0; ch < p.channels; ch += 4 {
+			n := min(4, p.channels-ch)
+			for tap := range plane {
+				word, at := uint32(0), ch*p.taps+z*plane+tap
+				for i := range n {
+					b := w[at] ^ flip
+					total += int32(int8(b))
+					word |= uint32(b) << (8 * i)
+					at += p.taps
 				}
+				binary.LittleEndian.PutUint32(dst[to:], word)
 				to += step
 			}
 		}
