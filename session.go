@@ -182,3 +182,26 @@ func (s *Session) takeSlot(ctx context.Context) (*exec.Slot, error) {
 	})
 	return slot, nil
 }
+
+// Trim returns the arenas that no run uses to the system, and reports the
+// number of their bytes: the next run of each takes an arena again. A session
+// with bounds ([WithUpTo]) keeps them, unless it has [WithGiveBack].
+func (s *Session) Trim() (bytes int64) {
+	if s.admit("trim") != nil {
+		return 0
+	}
+	defer s.running.Done()
+	var free []*exec.Slot
+	for range s.opts.maxConcurrent {
+		select {
+		case slot := <-s.slots:
+			bytes += slot.Trim()
+			free = append(free, slot)
+		default:
+		}
+	}
+	for _, slot := range free {
+		s.slots <- slot
+	}
+	return bytes
+}

@@ -97,7 +97,7 @@ second interrupt ends the process at once.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%s%s", prefix(cmd), conversion.ReplaceAllString(err.Error(), ": "))
 	})
-	root.AddCommand(runCommand(), planCommand(), checkCommand(), inspectCommand(), shareCommand(), p.benchCommand(), p.devicesCommand())
+	root.AddCommand(runCommand(), planCommand(), checkCommand(), inspectCommand(), serverCommand(), shareCommand(), p.benchCommand(), p.devicesCommand())
 	p.nameExamples(root)
 	wantCommand(root)
 	root.InitDefaultCompletionCmd()

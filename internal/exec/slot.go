@@ -65,6 +65,23 @@ func (s *Slot) resize(arena, scratch int64) error {
 	return resize(&s.scratch, max(scratch, s.reserved.scratch), memory.Scratch)
 }
 
+// Trim returns what the slot has and did not reserve to the system, and reports
+// the number of bytes. The runners stay.
+func (s *Slot) Trim() (bytes int64) {
+	for _, b := range []struct {
+		buf      **memory.Buffer
+		reserved int64
+	}{{&s.arena, s.reserved.arena}, {&s.scratch, s.reserved.scratch}} {
+		if *b.buf == nil || b.reserved > 0 {
+			continue
+		}
+		bytes += int64((*b.buf).Len())
+		_ = (*b.buf).Release() // it has no other holder
+		*b.buf, s.attached = nil, nil
+	}
+	return bytes
+}
+
 // Keep drops the slot's runners of executables that are not kept any more.
 // Nothing changed since the last call when epoch is the same.
 func (s *Slot) Keep(epoch int, kept func(*Executable) bool) {

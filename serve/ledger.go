@@ -1,0 +1,264 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/tenure-go/tenure/plan"
+)
+
+// ledger sums the bytes that were promised to what waits and runs against a
+// budget. A claim that does not fit waits, behind those that came before it.
+// A holder of a claim never waits for another one of the same ledger, so those
+// that wait are always answered: see admission.go for the order of ledgers.
+type ledger struct {
+	budget int64
+
+	mu       sync.Mutex
+	used     int64
+	most     int64 // the largest used
+	waiting  []*claim
+	accounts map[*account]bool
+}
+
+// account is what a loaded model keeps between requests: its weights, and an
+// arena for each run at a time.
+type account struct {
+	instances int64
+	trim      func() // returns the arenas that no run uses
+
+	// These belong to the ledger's lock.
+	weights  int64
+	standing int64 // for arenas
+	claims   map[*claim]bool
+}
+
+// claim is bytes that were promised to a request or a batch of them.
+type claim struct {
+	l       *ledger
+	account *account // nil for one without a model
+	bytes   int64
+	arena   int64 // of the run: the account holds as many for each instance
+	weights int64 // of the model, with those that its plan packs
+
+	granted chan struct{} // closed once it is granted
+	held    bool          // it is granted and not released
+}
+
+func newLedger(budget int64) *ledger {
+	return &ledger{budget: budget, accounts: map[*account]bool{}}
+}
+
+// neverFits is the error of a claim that is larger than the whole budget.
+type neverFits struct{ need, budget int64 }
+
+func (e *neverFits) Error() string {
+	return fmt.Sprintf("the request takes %s, want at most the %s that the server may use", plan.FormatBytes(e.need), plan.FormatBytes(e.budget))
+}
+
+// growth returns how many bytes granting c would take. The lock is held.
+func (c *claim) growth() int64 {
+	n := c.bytes
+	if a := c.account; a != nil {
+		n += max(0, c.arena*a.instances-a.standing) + max(0, c.weights-a.weights)
+	}
+	return n
+}
+
+// fits grants c if its bytes are free. The lock is held.
+func (l *ledger) fits(c *claim) bool {
+	n := c.growth()
+	if n > l.budget-l.used {
+		l.shrink()
+		if n = c.growth(); n > l.budget-l.used {
+			return false
+		}
+	}
+	l.used += n
+	l.most = max(l.most, l.used)
+	if a := c.account; a != nil {
+		a.standing = max(a.standing, c.arena*a.instances)
+		a.weights = max(a.weights, c.weights)
+		a.claims[c] = true
+	}
+	c.held = true
+	close(c.granted)
+	return true
+}
+
+// shrink makes accounts give up what their requests do not need any more: a run
+// under way has the arena of its own plan, and all others give theirs back.
+// The lock is held, so no claim is granted meanwhile.
+func (l *ledger) shrink() {
+	for a := range l.accounts {
+		var need int64
+		for c := range a.claims {
+			need = max(need, c.arena*a.instances)
+		}
+		if need < a.standing {
+			a.trim()
+			l.used -= a.standing - need
+			a.standing = need
+		}
+	}
+}
+
+// try grants c at once, or not.
+func (l *ledger) try(c *claim) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c.l, c.granted = l, make(chan struct{})
+	return len(l.waiting) == 0 && l.fits(c)
+}
+
+// acquire waits until c is granted. The error is a *neverFits, or why ctx
+// ended.
+func (l *ledger) acquire(ctx context.Context, c *claim) error {
+	l.mu.Lock()
+	c.l, c.granted = l, make(chan struct{})
+	least := c.bytes
+	if c.account != nil { // with nothing else there
+		least += c.arena*c.account.instances + max(c.weights, c.account.weights)
+	}
+	if least > l.budget {
+		l.mu.Unlock()
+		return &neverFits{least, l.budget}
+	}
+	if len(l.waiting) == 0 && l.fits(c) {
+		l.mu.Unlock()
+		return nil
+	}
+	l.waiting = append(l.waiting, c)
+	l.mu.Unlock()
+	select {
+	case <-c.granted:
+		return nil
+	case <-ctx.Done():
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, w := range l.waiting {
+		if w == c {
+			l.waiting = append(l.waiting[:i:i], l.waiting[i+1:]...)
+			l.grant() // one behind it may fit
+			return context.Cause(ctx)
+		}
+	}
+	return nil // it was granted at the same moment
+}
+
+// grant grants the claims that wait, in order. The lock is held.
+func (l *ledger) grant() {
+	for len(l.waiting) > 0 && l.fits(l.waiting[0]) {
+		l.waiting = l.waiting[1:]
+	}
+}
+
+// release ends a claim. For one that is not held it does nothing.
+func (c *claim) release() {
+	if c == nil || c.l == nil {
+		return
+	}
+	c.l.mu.Lock()
+	defer c.l.mu.Unlock()
+	if !c.held {
+		return
+	}
+	c.held = false
+	c.l.used -= c.bytes
+	if c.account != nil {
+		delete(c.account.claims, c)
+	}
+	c.l.grant()
+}
+
+// grow adds bytes to a claim that was granted, whether or not they fit: they
+// are in use already.
+func (c *claim) grow(bytes int64) {
+	c.l.mu.Lock()
+	defer c.l.mu.Unlock()
+	c.bytes += bytes
+	c.l.used += bytes
+	c.l.most = max(c.l.most, c.l.used)
+}
+
+// tryGrow adds bytes to a claim that was granted, if they fit.
+func (c *claim) tryGrow(bytes int64) bool {
+	c.l.mu.Lock()
+	defer c.l.mu.Unlock()
+	if len(c.l.waiting) > 0 || bytes > c.l.budget-c.l.used {
+		return false
+	}
+	c.bytes += bytes
+	c.l.used += bytes
+	c.l.most = max(c.l.most, c.l.used)
+	return true
+}
+
+// open adds an account whose weights take bytes, or returns false if these are
+// not free.
+func (l *ledger) open(a *account, weights int64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if weights > l.budget-l.used {
+		l.shrink()
+		if weights > l.budget-l.used {
+			return false
+		}
+	}
+	a.claims = map[*claim]bool{}
+	a.weights = weights
+	l.used += weights
+	l.most = max(l.most, l.used)
+	l.accounts[a] = true
+	return true
+}
+
+// weigh states what the weights of an account really take.
+func (l *ledger) weigh(a *account, weights int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.accounts[a] {
+		return
+	}
+	for c := range a.claims {
+		weights = max(weights, c.weights) // that may not be packed yet
+	}
+	l.used += weights - a.weights
+	l.most = max(l.most, l.used)
+	a.weights = weights
+	l.grant()
+}
+
+// close ends an account: nothing of it is in memory any more.
+func (l *ledger) close(a *account) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.accounts[a] {
+		return
+	}
+	delete(l.accounts, a)
+	l.used -= a.weights + a.standing
+	a.weights, a.standing = 0, 0
+	l.grant()
+}
+
+// figures are the sums of a ledger.
+type figures struct {
+	budget, used, most int64
+	waiting            int
+}
+
+func (l *ledger) figures() figures {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return figures{l.budget, l.used, l.most, len(l.waiting)}
+}
+
+// of returns what an account has.
+func (l *ledger) of(a *account) (weights, standing int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return a.weights, a.standing
+}

@@ -1,0 +1,171 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Server serves models. It is an http.Handler, for programs that have an HTTP
+// server; [Server.Serve] is one.
+type Server struct {
+	config  Config
+	handler http.Handler
+	ingress *ledger // text, and what must be read before a plan is known
+	memory  *ledger // weights, arenas, and tensors of requests
+
+	draining atomic.Bool // it is not ready, and still answers
+	rejected rejections
+
+	base   context.Context // of the runs of all requests
+	cancel context.CancelCauseFunc
+
+	mu     sync.Mutex
+	models map[string]*entry
+	closed bool
+	ending sync.WaitGroup // loads and unloads under way
+}
+
+// New makes a server and loads its models. If some cannot be loaded, the error
+// says which, and there is no server.
+func New(ctx context.Context, c Config) (*Server, error) {
+	c, err := c.check()
+	if err != nil {
+		return nil, fmt.Errorf("serve: %w", err)
+	}
+	s := &Server{config: c, models: map[string]*entry{}, ingress: newLedger(c.Memory / 8), memory: newLedger(c.Memory - c.Memory/8)}
+	s.base, s.cancel = context.WithCancelCause(context.Background())
+	s.handler = s.routes()
+	all, err := find(c.Paths)
+	if err != nil {
+		return nil, fmt.Errorf("serve: %w", err)
+	}
+	if !c.Empty {
+		var errs []error
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			if err := s.Load(ctx, name, nil); err != nil {
+				errs = append(errs, err)
+			}
+		}
+		if len(errs) > 0 {
+			return nil, errors.Join(append(errs, s.Close())...)
+		}
+	}
+	return s, nil
+}
+
+// ListenAndServe serves models at an address until ctx ends, and then ends
+// itself in order: see [Server.Serve].
+func ListenAndServe(ctx context.Context, address string, c Config) error {
+	s, err := New(ctx, c)
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return errors.Join(err, s.Close())
+	}
+	return errors.Join(s.Serve(ctx, l), s.Close())
+}
+
+// Serve answers requests until ctx ends. Then the server says that it is not
+// ready, and goes on for Config.Drain; it refuses further requests, and returns
+// when those under way are answered, or after Config.Exit, when it stops the
+// runs of those that are not. The models stay loaded until [Server.Close].
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	h := &http.Server{
+		Handler:           s,
+		ReadHeaderTimeout: s.config.Stall,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		BaseContext:       func(net.Listener) context.Context { return s.base },
+	}
+	ended := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() {
+		s.draining.Store(true)
+		time.Sleep(s.config.Drain)
+		wait, cancel := context.WithTimeout(context.Background(), s.config.Exit)
+		defer cancel()
+		err := h.Shutdown(wait)
+		if err != nil {
+			s.cancel(ErrClosed)
+			wait, cancel := context.WithTimeout(context.Background(), time.Second)
+			defer cancel()
+			if err = h.Shutdown(wait); err != nil {
+				err = errors.Join(fmt.Errorf("serve: requests were under way for %v, and were ended: %w", s.config.Exit, err), h.Close())
+			}
+		}
+		ended <- err
+	})
+	if err := h.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		stop()
+		return err
+	}
+	return <-ended
+}
+
+// Close refuses requests, waits for those under way, and unloads all models. A
+// second call returns nil.
+func (s *Server) Close() error {
+	s.draining.Store(true)
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	var old []*model
+	for _, e := range s.models {
+		old = append(old, retire(e.versions)...)
+		e.versions = map[int]*model{}
+	}
+	s.mu.Unlock()
+	err := end(old)
+	s.ending.Wait()
+	s.cancel(ErrClosed)
+	return err
+}
+
+// isReady reports whether every model is loaded that is to be, and the server
+// does not end.
+func (s *Server) isReady() bool {
+	if s.draining.Load() {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.models {
+		if e.wanted && len(e.versions) == 0 {
+			return false
+		}
+	}
+	return !s.closed
+}
+
+// Memory is the sums of what a server has promised, in bytes.
+type Memory struct {
+	Budget   int64 // for everything together
+	Promised int64 // weights, arenas, and what waits and runs
+	Most     int64 // the largest Promised; an upper bound where requests had bodies of JSON
+	Waiting  int   // requests that wait for memory
+}
+
+// Memory returns what is promised now.
+func (s *Server) Memory() Memory {
+	a, b := s.ingress.figures(), s.memory.figures()
+	return Memory{Budget: a.budget + b.budget, Promised: a.used + b.used, Most: a.most + b.most, Waiting: a.waiting + b.waiting}
+}
+
+// ServeHTTP answers a request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// The answer before on the connection had a time of its own.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
+	s.handler.ServeHTTP(w, r)
+}
