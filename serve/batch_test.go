@@ -248,7 +248,7 @@ func TestBatchInSmallMemory(t *testing.T) {
 
 // TestTimeouts ends requests that wait too long, and those whose client goes.
 func TestTimeouts(t *testing.T) {
-	config := `{"max_batch_size":4,"dynamic_batching":{"default_queue_policy":{"default_timeout_microseconds":20000000,"allow_timeout_override":true,"max_queue_size":2}}}`
+	config := `{"max_batch_size":4,"dynamic_batching":{"default_queue_policy":{"default_timeout_microseconds":600000000,"allow_timeout_override":true,"max_queue_size":2}}}`
 	s, h := start(t, Config{Paths: []string{write(t, map[string][]byte{"m/1/model.onnx": doubling(), "m/config.json": []byte(config)})}, Memory: 1 << 30})
 	url := h.URL + "/v2/models/m/infer"
 	free := occupy(t, s, "m")

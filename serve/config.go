@@ -124,6 +124,7 @@ type ModelConfig struct {
 	DynamicBatching  *DynamicBatch   `json:"dynamic_batching,omitempty"`
 	InstanceGroup    []InstanceGroup `json:"instance_group,omitempty"`
 	ModelWarmup      []Warmup        `json:"model_warmup,omitempty"`
+	Optimization     any             `json:"optimization,omitempty"` // of other servers: it does not apply here
 	Parameters       map[string]any  `json:"parameters,omitempty"`
 	DefaultModelFile string          `json:"default_model_filename,omitempty"`
 }

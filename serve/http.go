@@ -211,10 +211,16 @@ func (s *Server) statisticsPage(w http.ResponseWriter, r *http.Request) error {
 
 // control reads the JSON of a request without tensors into v; nothing at all
 // is an empty object.
-func control(w http.ResponseWriter, r *http.Request, v any) error {
+func (s *Server) control(w http.ResponseWriter, r *http.Request, v any) error {
+	conn := http.NewResponseController(w)
+	_ = conn.SetReadDeadline(time.Now().Add(s.config.Stall))
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxControl))
-	if err != nil || len(text) == 0 {
-		return err
+	if err != nil {
+		return (&body{}).fault(err)
+	}
+	_ = conn.SetReadDeadline(time.Time{})
+	if len(text) == 0 {
+		return nil
 	}
 	if err := json.Unmarshal(text, v); err != nil {
 		return fmt.Errorf("%w: %w", err, oip.ErrMessage)
@@ -226,7 +232,7 @@ func (s *Server) index(w http.ResponseWriter, r *http.Request) error {
 	var wanted struct {
 		Ready bool `json:"ready"`
 	}
-	if err := control(w, r, &wanted); err != nil {
+	if err := s.control(w, r, &wanted); err != nil {
 		return err
 	}
 	list, err := s.Models()
@@ -252,7 +258,7 @@ func (s *Server) loadPage(w http.ResponseWriter, r *http.Request) error {
 	var request struct {
 		Parameters map[string]json.RawMessage `json:"parameters"`
 	}
-	if err := control(w, r, &request); err != nil {
+	if err := s.control(w, r, &request); err != nil {
 		return err
 	}
 	var config *ModelConfig
@@ -303,7 +309,7 @@ func (s *Server) planPage(w http.ResponseWriter, r *http.Request) error {
 			Shape []int  `json:"shape"`
 		} `json:"inputs"`
 	}
-	if err := control(w, r, &request); err != nil {
+	if err := s.control(w, r, &request); err != nil {
 		return err
 	}
 	shapes := tenure.Shapes{}

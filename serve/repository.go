@@ -18,8 +18,9 @@ type source struct {
 	config   string         // the file of the configuration, "" without one
 }
 
-// configFile is the name of a model's configuration in its folder.
-const configFile = "config.json"
+// configFiles are the names of a model's configuration in its folder: in JSON,
+// and in the text form of Triton.
+var configFiles = []string{"config.json", "config.pbtxt"}
 
 // find lists the models below the paths. Folders that are changed meanwhile
 // are read as they are at some moment.
@@ -107,7 +108,7 @@ type found struct {
 }
 
 // folder reads the folder of one model: numbered folders with a file each, or a
-// file. It returns nil for a folder without a model. fileName is that of the
+// file. It returns nil for a folder without a model and a configuration. fileName is that of the
 // model's files, "" for model.onnx or the only one.
 func folder(dir, fileName string) (*found, error) {
 	entries, err := os.ReadDir(dir)
@@ -121,7 +122,10 @@ func folder(dir, fileName string) (*found, error) {
 	f := &found{source: source{name: filepath.Base(abs), versions: map[int]string{}}}
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
-		if e.Name() == configFile {
+		if slices.Contains(configFiles, e.Name()) {
+			if f.config != "" {
+				return nil, fmt.Errorf("%s: got %s, too, want one of them: %w", path, filepath.Base(f.config), ErrConfig)
+			}
 			f.config = path
 		}
 		version, err := strconv.Atoi(e.Name())
@@ -140,8 +144,14 @@ func folder(dir, fileName string) (*found, error) {
 		return f, nil
 	}
 	file, err := modelFile(dir, fileName)
-	if file == "" || err != nil {
+	if err != nil {
 		return nil, err
+	}
+	if file == "" {
+		if f.config == "" {
+			return nil, nil
+		}
+		return f, nil // its configuration may name the file, or there is none yet
 	}
 	f.versions[1], f.bare = file, f.config == "" && filepath.Base(file) != "model.onnx"
 	return f, nil
@@ -200,10 +210,8 @@ func repository(dir string) ([]*source, error) {
 			if err != nil {
 				return nil, err
 			}
-			if f != nil {
+			if f != nil && (len(f.versions) > 0 || f.config != "") {
 				list = append(list, &f.source)
-			} else if _, err := os.Stat(filepath.Join(path, configFile)); err == nil {
-				list = append(list, &source{name: e.Name(), versions: map[int]string{}, config: filepath.Join(path, configFile)})
 			}
 		case strings.EqualFold(filepath.Ext(path), ".onnx"):
 			list = append(list, &source{name: modelName(path), versions: map[int]string{1: path}})
@@ -221,7 +229,13 @@ func (s *source) read() (*ModelConfig, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := parseModelConfig(text)
+	if filepath.Ext(s.config) == ".pbtxt" {
+		text, err = jsonOfProtoText(text)
+	}
+	var c *ModelConfig
+	if err == nil {
+		c, err = parseModelConfig(text)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.config, err)
 	}

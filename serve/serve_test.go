@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tenure-go/tenure/internal/onnxtest"
 	"github.com/tenure-go/tenure/memory/memorytest"
@@ -123,6 +124,7 @@ func write(t testing.TB, files map[string][]byte) string {
 func start(t testing.TB, c Config) (*Server, *live) {
 	t.Helper()
 	memorytest.Check(t)
+	c.Patience = or(c.Patience, 10*time.Minute) // whatever else the machine does
 	s, err := New(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)

@@ -43,8 +43,9 @@ clients of Triton and KServe speak it.
 
 A MODEL is an .onnx file, or NAME=FILE, or a folder of one model with its
 versions in numbered folders. A DIR has such files and folders. A folder of a
-model may have a config.json, with the fields of Triton's model configuration
-that apply here. docs/serve.md describes requests, fields and metrics.
+model may have a config.pbtxt, or config.json, with the fields of Triton's model
+configuration that apply here. docs/serve.md describes requests, fields and
+metrics.
 
 The bytes that models, and what waits and runs, are promised together stay
 within --memory: a request that does not fit waits, and is answered with 503 and
@@ -84,7 +85,7 @@ func (f *serverFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.memory, "memory", "", "the most bytes that models and requests take, `SIZE` such as 2GiB (default: what the container or the machine has, less an eighth)")
 	flags.StringVar(&f.maxBody, "max-body", "64MiB", "the largest request, `SIZE`")
 	flags.IntVar(&c.MaxQueue, "queue", 256, "how many requests of a model may wait")
-	flags.IntVar(&c.MaxBatch, "batch", 0, "run requests together, so many rows at most, for models whose rows do not depend on each other (default: only where config.json says so)")
+	flags.IntVar(&c.MaxBatch, "batch", 0, "run requests together, so many rows at most, for models whose rows do not depend on each other (default: only where a configuration says so)")
 	flags.BoolVar(&c.Explicit, "explicit", false, "let clients load and unload the models of DIR")
 	flags.BoolVar(&c.Empty, "empty", false, "load no model at first; with --explicit")
 	flags.DurationVar(&c.Patience, "patience", 10*time.Second, "how long a request waits for memory and for its run")
