@@ -108,8 +108,8 @@ type found struct {
 }
 
 // folder reads the folder of one model: numbered folders with a file each, or a
-// file. It returns nil for a folder without a model and a configuration. fileName is that of the
-// model's files, "" for model.onnx or the only one.
+// file. It returns nil for a folder without a model and a configuration.
+// fileName is that of the model's files, "" for model.onnx or the only one.
 func folder(dir, fileName string) (*found, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
