@@ -18,6 +18,7 @@ const part = 64 << 10
 // body reads the body of a request, and gives up on a client that stops.
 type body struct {
 	r     io.Reader
+	raw   io.Reader // r before it is decompressed
 	conn  *http.ResponseController
 	stall time.Duration
 	known int64 // bytes of the body, -1 if it is compressed or comes in chunks
@@ -28,7 +29,8 @@ func (s *Server) openBody(w http.ResponseWriter, r *http.Request) (*body, error)
 	if r.ContentLength > s.config.MaxBody {
 		return nil, fmt.Errorf("got a body of %d bytes, %w, %d", r.ContentLength, ErrTooLarge, s.config.MaxBody)
 	}
-	b := &body{r: http.MaxBytesReader(w, r.Body, s.config.MaxBody), conn: http.NewResponseController(w), stall: s.config.Stall, known: r.ContentLength}
+	raw := http.MaxBytesReader(w, r.Body, s.config.MaxBody)
+	b := &body{r: raw, raw: raw, conn: http.NewResponseController(w), stall: s.config.Stall, known: r.ContentLength}
 	var err error
 	switch encoding := r.Header.Get("Content-Encoding"); encoding {
 	case "", "identity":
@@ -120,6 +122,21 @@ func (b *body) end() error {
 			return nil
 		case err != nil:
 			return b.fault(err)
+		}
+	}
+}
+
+// discard reads what is left of the body of a request that is refused: many
+// clients look at an answer only when they have sent everything.
+func (b *body) discard() {
+	for {
+		b.wait()
+		_, err := io.CopyN(io.Discard, b.raw, part)
+		if errors.Is(err, io.EOF) {
+			_ = b.conn.SetReadDeadline(time.Time{})
+		}
+		if err != nil {
+			return
 		}
 	}
 }

@@ -42,6 +42,15 @@ type output struct {
 // infer answers a request for inference.
 func (s *Server) infer(w http.ResponseWriter, r *http.Request) (err error) {
 	start := time.Now()
+	b, err := s.openBody(w, r)
+	if err != nil {
+		return err
+	}
+	defer func() { // last, when the request holds nothing any more
+		if err != nil {
+			b.discard()
+		}
+	}()
 	m, err := s.modelOf(r)
 	if err != nil {
 		return err
@@ -52,7 +61,7 @@ func (s *Server) infer(w http.ResponseWriter, r *http.Request) (err error) {
 			m.done()
 		}
 	}()
-	q := &request{model: m, ingress: &claim{}, job: &job{done: make(chan struct{})}}
+	q := &request{model: m, body: b, ingress: &claim{}, job: &job{done: make(chan struct{})}}
 	defer func() {
 		if err != nil {
 			m.stats.answered(0, time.Since(start), times{}, err)
@@ -73,9 +82,6 @@ func (s *Server) infer(w http.ResponseWriter, r *http.Request) (err error) {
 		q.ingress.release()
 		q.job.release()
 	}()
-	if q.body, err = s.openBody(w, r); err != nil {
-		return err
-	}
 	if err := q.read(ctx, s, r); err != nil {
 		s.rejected.count(err)
 		return err

@@ -184,6 +184,10 @@ func TestWrongRequests(t *testing.T) {
 			t.Errorf("%s %.100s: got %d and %s, want %d and %q", c.model, c.text, got.code, got.text, c.code, c.want)
 		}
 	}
+	// One that is refused before its body is read is told, nevertheless.
+	large := make([]byte, 900<<10)
+	wantCode(t, post(t, h.URL+"/v2/models/none/infer", x(`[1,4]`, binary(len(large))), large), 404, "unknown model")
+	wantCode(t, post(t, h.URL+"/v2/models/double/infer", x(`[1,4]`, binary(len(large))), large), 400, "unexpected total byte size")
 	for length, want := range map[string]string{"x": "want a number of bytes", "-1": "want a number of bytes", "99": "want at most the 2 bytes of the body", "99999999999": "want at most"} {
 		r, _ := http.NewRequest("POST", h.URL+"/v2/models/double/infer", strings.NewReader("{}"))
 		r.Header.Set("Inference-Header-Content-Length", length)
