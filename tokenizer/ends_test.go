@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -193,7 +194,10 @@ func TestAddedTokens(t *testing.T) {
 	for i := range 40 {
 		var tokens []map[string]any
 		for _, content := range contents {
-			if rng.IntN(3) == 0 {
+			// Of two tokens that normalise to one text the reference library
+			// finds either.
+			composed := content == "e\u0301" && slices.ContainsFunc(tokens, func(t map[string]any) bool { return t["content"] == "é" })
+			if rng.IntN(3) == 0 || composed {
 				continue
 			}
 			tokens = append(tokens, map[string]any{
