@@ -201,6 +201,9 @@ func TestFoldedWeightsAreNotThereTwice(t *testing.T) {
 	for _, w := range p.Packed {
 		packed += w.Bytes
 	}
+	if len(p.Packed) == 0 { // the portable kernels read them as they are
+		packed = layers * each
+	}
 	if peak := now.Of(memory.Weights).Peak - before - now.Files; peak > packed+each+each/2 || peak < packed {
 		t.Errorf("got a peak of %d bytes of weights in memory, want at most %d and one weight of %d", peak, packed, each)
 	}
