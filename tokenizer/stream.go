@@ -3,9 +3,9 @@ package tokenizer
 import "strings"
 
 // A Stream decodes ids as they are generated. It holds back what may still
-// change: bytes of an unfinished character. Text that it gave stays given: where
-// byte tokens go on to an invalid one, Decode replaces all of their bytes, and a
-// stream those that it still held.
+// change: bytes of an unfinished character. Text that it gave stays given:
+// where byte tokens go on to an invalid one, Decode replaces all of their
+// bytes, and a stream those that it still held.
 //
 // A Stream is used by one goroutine at a time.
 type Stream struct {
