@@ -66,7 +66,7 @@ func (c *IntConv) prepareDepthwise() {
 	d.blocks = kernel.CeilDiv(d.y.out, d.rows)
 	units := c.Batch * c.Group * d.blocks
 	d.units = max(1, min(depthwiseWork/max(1, d.rows*d.x.out*c.taps), units/kernel.WantedTiles))
-	if c.picks = picksTaps && c.prepareTaps(); c.picks {
+	if c.picks = c.prepareTaps(); c.picks {
 		d.units = c.picked.planes * d.blocks
 	}
 }
@@ -83,10 +83,6 @@ func (d *depthwise) vectors(lanes int) int { return kernel.CeilDiv(d.x.out, lane
 
 // depth is the number of numbers of weights.
 func (d *depthwise) depth() int { return d.y.kernel * d.perRow }
-
-// picksTaps says whether taps are picked from vectors. Random models got wrong
-// sums from that, now and then; it is off until the cause is found.
-var picksTaps = false
 
 // deepLayout says where the parts of a scratch are, in bytes: the copy is the
 // first.

@@ -269,33 +269,36 @@ func (c *IntConv) tapsTile(t int, a *convArgs, scratch []byte) bool {
 		call.Flip = 0x80 * ones
 	}
 	call.Move, call.FlipOut = a.r.words()
-	// The last plane is computed apart where bytes behind it would be read or
-	// written.
+	// The last planes are computed apart where bytes behind all of them would be
+	// read or written: several where planes are smaller than what is.
 	x, dst := a.x[first*c.area:][:n*c.area], a.dst[first*c.outArea:][:n*c.outArea]
 	readApart := p.beyondX && first+n == c.Batch*c.Group
-	together := n
-	if readApart || p.beyond {
-		together--
+	apart := 0
+	if readApart {
+		apart = kernel.CeilDiv(pickWindow, c.area) - 1
 	}
+	if p.beyond {
+		apart = max(apart, kernel.CeilDiv(c.outArea+pickLanes-1, c.outArea)-1)
+	}
+	together := n - min(apart, n)
 	if together > 0 {
 		call.Planes, call.X, call.Out = together, &x[0], &dst[0]
 		c.v.Bytes.Taps(call)
 	}
-	if together == n {
-		return true
-	}
-	x, dst = x[together*c.area:], dst[together*c.outArea:]
-	call.Planes, call.X, call.Out, call.Weights = 1, &x[0], &dst[0], &scratch[l.numbers+together*4*(p.depth+2)]
-	if readApart {
-		call.X = &scratch[l.x]
-		copy(scratch[l.x:], x)
-	}
-	if p.beyond {
-		call.Out = &scratch[l.results]
-	}
-	c.v.Bytes.Taps(call)
-	if p.beyond {
-		copy(dst, scratch[l.results:])
+	call.Planes = 1
+	for i := together; i < n; i++ {
+		call.X, call.Out, call.Weights = &x[i*c.area], &dst[i*c.outArea], &scratch[l.numbers+i*4*(p.depth+2)]
+		if readApart {
+			call.X = &scratch[l.x]
+			copy(scratch[l.x:], x[i*c.area:][:c.area])
+		}
+		if p.beyond {
+			call.Out = &scratch[l.results]
+		}
+		c.v.Bytes.Taps(call)
+		if p.beyond {
+			copy(dst[i*c.outArea:][:c.outArea], scratch[l.results:])
+		}
 	}
 	return true
 }
