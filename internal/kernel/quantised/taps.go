@@ -272,11 +272,12 @@ func (c *IntConv) tapsTile(t int, a *convArgs, scratch []byte) bool {
 	// The last planes are computed apart where bytes behind all of them would be
 	// read or written: several where planes are smaller than what is.
 	x, dst := a.x[first*c.area:][:n*c.area], a.dst[first*c.outArea:][:n*c.outArea]
-	readApart := p.beyondX && first+n == c.Batch*c.Group
 	apart := 0
-	if readApart {
-		apart = kernel.CeilDiv(pickWindow, c.area) - 1
+	if p.beyondX {
+		behind := c.Batch*c.Group - first - n // planes of later tiles
+		apart = max(0, kernel.CeilDiv(pickWindow, c.area)-1-behind)
 	}
+	readApart := apart > 0
 	if p.beyond {
 		apart = max(apart, kernel.CeilDiv(c.outArea+pickLanes-1, c.outArea)-1)
 	}
