@@ -41,6 +41,9 @@ func intConvs[X, W quantised.Byte](t *testing.T, v *kernel.Variant) {
 		{Batch: 1, Group: 1, Channels: 6, Filters: 30, In: []int{1, 300}, Out: []int{1, 300}, Kernel: []int{1, 5}, Stride: []int{1, 1}, Dilation: []int{1, 2}, Pad: []int{0, 4}},
 		{Batch: 1, Group: 1, Channels: 2, Filters: 3, In: []int{0, 4}, Out: []int{2, 4}, Kernel: []int{1, 1}, Stride: []int{1, 1}, Dilation: []int{1, 1}, Pad: []int{1, 0}},
 		{Batch: 2, Group: 1, Channels: 2, Filters: 3, In: []int{3, 4}, Out: []int{0, 4}, Kernel: []int{4, 1}, Stride: []int{1, 1}, Dilation: []int{1, 1}, Pad: []int{0, 0}},
+		// Tiles of several depthwise planes that are smaller than a vector.
+		{Batch: 4, Group: 12, Channels: 1, Filters: 1, In: []int{8}, Out: []int{3}, Kernel: []int{1}, Stride: []int{3}, Dilation: []int{1}, Pad: []int{0}},
+		{Batch: 3, Group: 20, Channels: 1, Filters: 1, In: []int{2, 2}, Out: []int{2, 2}, Kernel: []int{3, 3}, Stride: []int{1, 1}, Dilation: []int{1, 1}, Pad: []int{1, 1}},
 		{Batch: 1, Group: 2, Channels: 1, Filters: 1, In: []int{40, 41}, Out: []int{40, 41}, Kernel: []int{3, 3}, Stride: []int{1, 1}, Dilation: []int{1, 1}, Pad: []int{1, 1}},
 	} {
 		for kind := range 3 {
