@@ -22,6 +22,7 @@ const (
 	winogradChannels = 16        // the least number of input and output channels of a group
 	winogradFloats   = 640 << 10 // of transformed weights in the larger of two forms, at most
 	winogradTile     = 64        // output channels per tile of the worker pool, about
+	winogradWork     = 4 << 20   // operations of a direct convolution below which a tile is not cut
 )
 
 // winogradBlocks and winogradTiles are, by algorithm, the input channels that
@@ -96,7 +97,9 @@ func (c *Conv) tileWinograd() {
 	for tiles() < kernel.WantedTiles && d.rows > 2*m && d.rows*d.cols > 2*square(m)*c.v.Conv.Positions {
 		d.rows = kernel.EvenTile(min(d.rows, w.out[1]), kernel.CeilDiv(d.rows, 2*m)*m, m)
 	}
-	for tiles() < kernel.WantedTiles && c.rowTile > unit {
+	// Each tile transforms its input: small ones would do little else.
+	work := 18 * c.InChannels / c.Group * min(d.rows, w.out[1]) * d.cols
+	for tiles() < kernel.WantedTiles && c.rowTile > unit && work*c.rowTile > winogradWork {
 		c.rowTile = kernel.EvenTile(c.rowTile, kernel.CeilDiv(c.rowTile, 2*unit)*unit, unit)
 	}
 	d.rows = min(w.out[1], kernel.EvenTile(w.out[1], d.rows, m))
