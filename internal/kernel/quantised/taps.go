@@ -269,8 +269,8 @@ func (c *IntConv) tapsTile(t int, a *convArgs, scratch []byte) bool {
 		call.Flip = 0x80 * ones
 	}
 	call.Move, call.FlipOut = a.r.words()
-	// The last planes are computed apart where bytes behind all of them would be
-	// read or written: several where planes are smaller than what is.
+	// The last planes are computed apart where bytes behind all of them would
+	// be read or written: several where planes are smaller than what is.
 	x, dst := a.x[first*c.area:][:n*c.area], a.dst[first*c.outArea:][:n*c.outArea]
 	apart := 0
 	if p.beyondX {
