@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/tenure-go/tenure/internal/compute"
 	"github.com/tenure-go/tenure/internal/exec"
 	"github.com/tenure-go/tenure/internal/invariant"
 	"github.com/tenure-go/tenure/internal/pass"
@@ -92,6 +93,28 @@ func (m *Model) specialise(t target, check func(string, *ir.Program) error, reco
 // isFixed reports whether the inputs of the model have one set of sizes.
 func (m *Model) isFixed() bool {
 	return !slices.ContainsFunc(m.program.Body.Params, func(v *ir.Value) bool { return !v.Type.IsStatic() })
+}
+
+// fixedAxes says which axes of values are not expected to have several sizes:
+// where inputs differ in their first axis alone, all others.
+func (m *Model) fixedAxes() compute.Fixed {
+	first := 0
+	for _, v := range m.program.Body.Params {
+		s := v.Type.Shape
+		if s == nil {
+			return nil
+		}
+		for axis := range s.Rank() {
+			if _, ok := s.Dim(axis).Size(); ok {
+				continue
+			}
+			if axis > 0 {
+				return nil
+			}
+			first = 1
+		}
+	}
+	return func(_, axis int) bool { return axis >= first }
 }
 
 // verified returns the verified program for a target, without compiling it.
@@ -251,7 +274,7 @@ func (m *Model) compileChecked(ctx context.Context, t target, o sessionOptions) 
 func (m *Model) execOptions(o sessionOptions, declined []plan.Declined, copies []plan.Copy) exec.Options {
 	e := exec.Options{
 		Threads: o.threads, MaxConcurrent: o.maxConcurrent, Declined: declined, Copies: copies, Store: m.file.Weights,
-		Compressed: m.compressed, Direct: m.direct, LeastMemory: o.leastMemory,
+		Compressed: m.compressed, Direct: m.direct, Fixed: m.fixedAxes(), LeastMemory: o.leastMemory,
 	}
 	if o.promise != nil {
 		e.Capacity, e.Apart = &o.promise.capacity, o.promise.boxed

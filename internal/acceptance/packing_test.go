@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -206,5 +207,38 @@ func TestFoldedWeightsAreNotThereTwice(t *testing.T) {
 	}
 	if peak := now.Of(memory.Weights).Peak - before - now.Files; peak > packed+each+each/2 || peak < packed {
 		t.Errorf("got a peak of %d bytes of weights in memory, want at most %d and one weight of %d", peak, packed, each)
+	}
+}
+
+// TestSizesFromValues: the sizes of a picture follow from the values of an input
+// although the shapes of all inputs are fixed, and with them the form in which
+// weights are read. Each run computes what a model computes that had no other
+// sizes before.
+func TestSizesFromValues(t *testing.T) {
+	var g onnxtest.Graph
+	g.Input("x", onnxtest.F32, 1, 24, 5, 5)
+	g.Input("sizes", onnxtest.I64, 4)
+	var raw []byte
+	for _, x := range modeltest.Ramp(48 * 24 * 9) {
+		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(x/10000))
+	}
+	g.Weight("k", onnxtest.F32, raw, 48, 24, 3, 3)
+	g.Node("Resize", []string{"x", "", "", "sizes"}, []string{"larger"}, onnxtest.Text("mode", "linear"))
+	g.Node("Conv", []string{"larger", "k"}, []string{"y"}, onnxtest.Ints("kernel_shape", 3, 3), onnxtest.Ints("pads", 1, 1, 1, 1))
+	g.Output("y")
+	at := func(t *testing.T, s *tenure.Session, size int64) []float32 {
+		x, sizes := modeltest.Of(t, modeltest.Ramp(24*25), 1, 24, 5, 5), modeltest.Of(t, []int64{1, 24, size, size}, 4)
+		return modeltest.Values(t, modeltest.Run(t, s, tenure.Inputs{"x": x, "sizes": sizes})["y"])
+	}
+	sizes := []int64{3, 14, 2, 7, 3, 20, 1}
+	wants := make([][]float32, len(sizes))
+	for i, size := range sizes {
+		t.Run(fmt.Sprint("alone ", i), func(t *testing.T) { wants[i] = at(t, modeltest.SessionOf(t, g.File()), size) })
+	}
+	s := modeltest.SessionOf(t, g.File())
+	for i, size := range sizes {
+		if got := at(t, s, size); !slices.Equal(got, wants[i]) {
+			t.Errorf("run %d, of %dx%d: got other results than those of a model that had no other sizes", i, size, size)
+		}
 	}
 }

@@ -34,6 +34,10 @@ type Constants struct {
 	Is         func(arg int) bool
 	Compressed bool // the task may want them compressed, without loss
 	Direct     bool // convolutions do not transform them
+
+	// Fixed says which axes of operands are not expected to have other sizes.
+	// Forms may follow from their sizes; nil for none.
+	Fixed Fixed
 }
 
 // A packer makes the kernel of a call some of whose operands are constants. The

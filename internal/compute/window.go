@@ -127,6 +127,8 @@ type floatConv struct {
 
 	weights       *shape.Shape // of operand 1 where it is a constant that may be read in panels,
 	untransformed bool         // but not transformed
+	fixed         Fixed
+	form          conv.WeightPanels // the task's
 }
 
 func newConv(c *op.Call) *floatConv {
@@ -144,7 +146,7 @@ func packedConv(plain binder) packer {
 		if err == nil && constants.Is(1) {
 			switch k := of.(type) {
 			case *floatConv:
-				k.weights, k.untransformed = c.In[1].Shape, constants.Direct
+				k.weights, k.untransformed, k.fixed = c.In[1].Shape, constants.Direct, constants.Fixed
 			case *halfConv:
 				k.problem.weights = c.In[1].Shape
 			}
@@ -162,7 +164,7 @@ func (k *floatConv) fill(c *op.Call) error {
 	}
 	to := conv.Conv{
 		Batch: c.In[0].Shape.Size(0), Group: int(c.Int("group")), InChannels: c.In[0].Shape.Size(1), OutChannels: c.In[1].Shape.Size(0),
-		Window: k.Window, Direct: k.untransformed,
+		Window: k.Window, Direct: k.untransformed, FixedPictures: k.fixedPictures(c),
 	}
 	if err := fillWindow(&to.Window, axes); err != nil {
 		return err
@@ -185,6 +187,23 @@ func (k *floatConv) fill(c *op.Call) error {
 	}
 	k.Reset(to)
 	return nil
+}
+
+// fixedPictures returns how many pictures of one size there are at least; 0 if
+// there may be others.
+func (k *floatConv) fixedPictures(c *op.Call) int {
+	if k.fixed == nil {
+		return 0
+	}
+	for axis := 2; axis < c.In[0].Shape.Rank(); axis++ {
+		if !k.fixed(0, axis) {
+			return 0
+		}
+	}
+	if k.fixed(0, 0) {
+		return c.In[0].Shape.Size(0)
+	}
+	return 1
 }
 
 func (k *floatConv) takesStrides() bool { return true }
@@ -269,7 +288,9 @@ func (k *floatConv) Refill(t *Task) error {
 		if c.In[1].Shape != k.weights {
 			return ErrRebind
 		}
-		k.setForm(t)
+		if !k.setForm(t) {
+			return ErrRebind
+		}
 	}
 	if elements(&c.Out[0]) == 0 {
 		return nil
@@ -279,13 +300,15 @@ func (k *floatConv) Refill(t *Task) error {
 	return nil
 }
 
-// setForm sets the form of constant weights. It does not depend on the sizes of
-// the operand that the window slides over.
-func (k *floatConv) setForm(t *Task) {
+// setForm sets the form of constant weights. It depends on the sizes of the
+// operand that the window slides over only where these are fixed. It returns
+// false if the task has another one.
+func (k *floatConv) setForm(t *Task) bool {
 	panels, ok := k.formOf(t)
 	if !ok {
-		return
+		return t.Forms == nil || panels == k.form
 	}
+	k.form = panels
 	form := Form{
 		Name:  fmt.Sprintf("convolution panels of %s", panels),
 		Bytes: 4 * panels.Floats(),
@@ -295,6 +318,7 @@ func (k *floatConv) setForm(t *Task) {
 		form.Unpack = func(dst, src []byte) { panels.Unpack(view[float32](dst), view[float32](src)) }
 	}
 	t.setForm(1, form)
+	return true
 }
 
 // formOf decides whether constant weights are packed, and reports whether the

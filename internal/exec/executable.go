@@ -42,6 +42,11 @@ type Options struct {
 	// Direct makes convolutions read constant weights that are not transformed.
 	Direct bool
 
+	// Fixed says which axes of operands are not expected to have other sizes in
+	// instances: forms of constants may follow from them. An instance for which
+	// they would be others is refused.
+	Fixed compute.Fixed
+
 	// LeastMemory puts results in place that one thread has to compute there,
 	// where several would be faster.
 	LeastMemory bool

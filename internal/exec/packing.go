@@ -19,8 +19,8 @@ import (
 // packing says which operands of an executable are read in panels: which
 // weights are packed, for which kernel, and when. Package weights has the
 // bytes. The executables of a structure share one: the form of a weight follows
-// from its shape and from the attributes of its calls, and never from the sizes
-// of an activation.
+// from its shape and from the attributes of its calls, and from the sizes of an
+// activation only where those are fixed.
 type packing struct {
 	operands []*weights.Panel   // by number of the ref; nil for operands that are read as they are
 	panels   [][]*weights.Panel // of each weight, by ID, in the order of the calls

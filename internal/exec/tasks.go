@@ -66,7 +66,7 @@ func (e *Executable) newCall(ts *tasks, k int) *op.Call {
 
 // constants says which operands a task may read in a form of its own.
 func (o *Options) constants(is func(arg int) bool) compute.Constants {
-	return compute.Constants{Is: is, Compressed: o.Compressed, Direct: o.Direct}
+	return compute.Constants{Is: is, Compressed: o.Compressed, Direct: o.Direct, Fixed: o.Fixed}
 }
 
 // bind binds call k. Is says which operands may be read in a form of their own.

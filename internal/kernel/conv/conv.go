@@ -33,6 +33,7 @@ type Conv struct {
 
 	PackedWeights bool        // the weights are what WeightPanels.Pack wrote, or PackHalf
 	Direct        bool        // they are not transformed for fewer multiplications
+	FixedPictures int         // they are for so many pictures or more of these sizes alone, and their form may depend on them; 0 for any sizes
 	WeightType    dtype.DType // that of Args.HalfWeights, which are read instead of Weights; Invalid if they are float32
 
 	// WantedTiles is how many tiles there should be at least: more than so many

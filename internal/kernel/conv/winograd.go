@@ -48,9 +48,14 @@ type winogradConv struct {
 	sums           int // and of their sums for a vector of output channels
 }
 
+// winogradReads is, by algorithm, how many products of a transformed weight, or
+// of one as it is, take as long as reading it: those of the algorithm for many
+// channels come from farther away.
+var winogradReads = [...]int{16, 4}
+
 // winogradForm returns the algorithm, counted from 1, or 0 for none. It follows
 // from attributes, the shape of the weights and the variant, because the form
-// of packed weights does.
+// of packed weights does, and from sizes only where they are fixed.
 func (c *Conv) winogradForm(v *kernel.Variant) int {
 	if c.Direct || len(c.Window.Kernel) != 2 || v.Conv.Winograd[0].Input == nil {
 		return 0
@@ -64,10 +69,29 @@ func (c *Conv) winogradForm(v *kernel.Variant) int {
 	if inputs < winogradChannels || channels < winogradChannels {
 		return 0
 	}
-	if form := len(kernel.Winograds); inputs*channels*square(kernel.Winograds[form-1].Size()) <= winogradFloats {
-		return form
+	form := 1
+	if last := len(kernel.Winograds); inputs*channels*square(kernel.Winograds[last-1].Size()) <= winogradFloats {
+		form = last
 	}
-	return 1
+	if c.FixedPictures > 0 && !c.fewerProducts(form) {
+		return 0
+	}
+	return form
+}
+
+// fewerProducts reports whether an algorithm is likely to be faster than a
+// direct convolution of these sizes. Of a small picture it computes tiles that
+// are mostly outside, and it reads more weights for each.
+func (c *Conv) fewerProducts(form int) bool {
+	algorithm, reads := kernel.Winograds[form-1], winogradReads[form-1]
+	w := c.Window
+	w.Resolve()
+	m, tiles, outputs := algorithm.Outputs, c.FixedPictures, c.FixedPictures
+	for _, n := range w.Out {
+		tiles *= kernel.CeilDiv(n, m)
+		outputs *= n
+	}
+	return (tiles+reads)*square(algorithm.Size()) < (outputs+reads)*9
 }
 
 func square(n int) int { return n * n }
