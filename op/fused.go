@@ -1,25 +1,30 @@
 package op
 
 import (
+	"fmt"
 	"slices"
 
+	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/shape"
 )
 
 // fusedOps have no model format: passes make them out of several operators.
 var fusedOps = []*Def{{
 	Name: "fused_conv",
-	Doc: "computes conv(relu?(x * pre_scale + pre_shift), w) + bias + residual, then an activation, then a pooling; " +
-		"operands x, w, bias, residual, pre_scale, pre_shift, the last two of f32 where x has 16 bits",
-	MinArgs: 2, MaxArgs: 6,
+	Doc: "computes conv(relu?(x * pre_scale + pre_shift), w) + bias + residual, then an activation, then a pooling, or a depthwise convolution " +
+		"by pool_w with pool_bias and an activation; operands x, w, bias, residual, pre_scale, pre_shift, pool_w, pool_bias, those of pre_ of f32 " +
+		"where x has 16 bits, those of pool_ of f32, as x is then",
+	MinArgs: 2, MaxArgs: 8,
 	Attrs: append([]AttrDef{
 		intAttr("pre_relu", 0),
-		// "", relu, leaky_relu (alpha), sigmoid, tanh or clip (from alpha to
-		// beta)
+		// one of convActivations; leaky_relu has alpha, clip goes from alpha to
+		// beta
 		stringAttr("activation", ""), floatAttr("alpha", 0), floatAttr("beta", 0),
-		// "", max or average, over the activated result
+		// "", max, average or depthwise, over the activated result
 		stringAttr("pool", ""), intsAttr("pool_kernel"), intsAttr("pool_strides"), intsAttr("pool_pads"),
 		intAttr("pool_ceil", 0), intAttr("count_include_pad", 0),
+		// of a depthwise convolution
+		stringAttr("pool_activation", ""), floatAttr("pool_alpha", 0), floatAttr("pool_beta", 0),
 	}, convAttrs...),
 	Infer: inferFusedConv,
 	Alias: Aliases(Rule{Arg: 3, Kind: Accumulate, When: func(s *Sig) bool { return s.Str("pool") == "" }}),
@@ -37,6 +42,9 @@ var fusedOps = []*Def{{
 	Infer: inferFusedMatMul,
 	Alias: Aliases(Rule{Arg: 3, Kind: Accumulate}),
 }, fusedAttention}
+
+// convActivations are the activations of fused_conv.
+var convActivations = []string{"", "relu", "leaky_relu", "sigmoid", "tanh", "clip", "silu", "hard_swish", "gelu", "gelu_tanh"}
 
 func inferFusedMatMul(s *Sig) error {
 	if err := s.want(0, floats); err != nil {
@@ -76,10 +84,12 @@ func inferFusedConv(s *Sig) error {
 			return err
 		}
 	}
-	if _, err := s.wantOneOf("activation", "", "relu", "leaky_relu", "sigmoid", "tanh", "clip"); err != nil {
-		return err
+	for _, name := range []string{"activation", "pool_activation"} {
+		if _, err := s.wantOneOf(name, convActivations...); err != nil {
+			return err
+		}
 	}
-	pool, err := s.wantOneOf("pool", "", "max", "average")
+	pool, err := s.wantOneOf("pool", "", "max", "average", "depthwise")
 	if err != nil {
 		return err
 	}
@@ -106,12 +116,49 @@ func inferFusedConv(s *Sig) error {
 	if err := s.wantDims(3, dims); err != nil {
 		return err
 	}
+	if err := s.wantPoolOperands(pool, dims[1]); err != nil {
+		return err
+	}
 	if pool != "" {
 		if _, dims, err = s.fusedPool(dims); err != nil {
 			return err
 		}
 	}
 	return s.give(0, dt, dims...)
+}
+
+// wantPoolOperands checks what a depthwise convolution in the place of a
+// pooling has, and others do not.
+func (s *Sig) wantPoolOperands(pool string, channels shape.Dim) error {
+	const weights, bias = 6, 7
+	if pool != "depthwise" {
+		switch {
+		case s.Has(weights) || s.Has(bias):
+			return badShape("operands %d and %d: got weights of a depthwise convolution, want none for pool %q", weights, bias, pool)
+		case s.Str("pool_activation") != "":
+			return fmt.Errorf("attribute %q: got %q, want none for pool %q: %w", "pool_activation", s.Str("pool_activation"), pool, ErrUnsupported)
+		}
+		return nil
+	}
+	for _, i := range []int{0, weights} {
+		if err := s.want(i, setOf(dtype.F32)); err != nil {
+			return err
+		}
+	}
+	switch {
+	case !s.Has(weights):
+		return badShape("operand %d: got none, want the weights of the depthwise convolution", weights)
+	case s.Int("pool_ceil") != 0 || s.Int("count_include_pad") != 0:
+		return fmt.Errorf("attributes \"pool_ceil\" and \"count_include_pad\": got %d and %d, want 0 for a depthwise convolution: %w", s.Int("pool_ceil"), s.Int("count_include_pad"), ErrUnsupported)
+	}
+	w, err := s.fusedPoolWindow(s.Args[0].Shape.Rank() - 2)
+	if err != nil {
+		return err
+	}
+	if err := s.wantDims(weights, append([]shape.Dim{channels, shape.N(1)}, w.kernel...)); err != nil {
+		return err
+	}
+	return s.wantVector(bias, channels, "output channel")
 }
 
 // wantDims checks that an operand, if present, has the given dimensions.
@@ -138,7 +185,7 @@ func (s *Sig) fusedPool(conv []shape.Dim) ([]WindowAxis, []shape.Dim, error) {
 
 // fusedPoolWindow returns the window of a fused pooling over n axes.
 func (s *Sig) fusedPoolWindow(n int) (window, error) {
-	w := window{ceil: s.Int("pool_ceil") == 1, pooling: true, kernel: make([]shape.Dim, n)}
+	w := window{ceil: s.Int("pool_ceil") == 1, pooling: s.Str("pool") != "depthwise", kernel: make([]shape.Dim, n)}
 	sizes, err := s.perAxis("pool_kernel", n, 1, 0)
 	if err != nil {
 		return w, err

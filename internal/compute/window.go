@@ -120,6 +120,7 @@ type floatConv struct {
 	conv.Conv
 	slide     slide
 	act       gemm.Activation
+	poolAct   gemm.Activation // of a depthwise convolution
 	pool      conv.Pool
 	poolSlide slide
 	between   []int     // sizes of the pooled operand
@@ -135,6 +136,7 @@ func newConv(c *op.Call) *floatConv {
 	k := &floatConv{}
 	if c.Def.Name == "fused_conv" {
 		k.act = activationOf(c)
+		k.poolAct = gemm.Activation{Op: unaryNamed[c.Str("pool_activation")], A: float32(c.Float("pool_alpha")), B: float32(c.Float("pool_beta"))}
 	}
 	return k
 }
@@ -271,6 +273,9 @@ func (k *floatConv) fuse(c *op.Call, to *conv.Conv) error {
 		return err
 	}
 	pool := conv.Pool{Kind: poolKind(c, c.Str("pool") == "max"), Window: k.pool.Window}
+	if c.Str("pool") == "depthwise" {
+		pool.Kind, pool.Act = conv.PoolDepthwise, k.poolAct
+	}
 	if err := fillWindow(&pool.Window, axes); err != nil {
 		return err
 	}
@@ -333,6 +338,7 @@ func (k *floatConv) Tile(t *Task, tile int, scratch []byte) {
 	args := conv.Args{
 		Out: out[float32](c, 0), In: in[float32](c, 0), Weights: in[float32](c, 1), Bias: in[float32](c, 2),
 		Residual: in[float32](c, 3), Scale: in[float32](c, 4), Shift: in[float32](c, 5),
+		PoolWeights: in[float32](c, 6), PoolBias: in[float32](c, 7),
 	}
 	k.fillPrologue(&args.Scale, &args.Shift)
 	k.Conv.Tile(tile, view[float32](scratch), &args)

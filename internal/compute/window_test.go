@@ -114,6 +114,9 @@ func TestFusedConv(t *testing.T) {
 		{[]op.Arg{x, w}, attrs("pool", "average", "pool_kernel", list(2, 2), "pool_pads", list(1, 0, 0, 1), "count_include_pad", 1)},
 		{[]op.Arg{x, w}, attrs("pool", "average", "pool_kernel", list(2, 3), "pool_strides", list(2, 2), "pool_ceil", 1)},
 		{[]op.Arg{x, w, random(dtype.F32, 3, -99, -80, 6)}, attrs("activation", "sigmoid")},
+		{[]op.Arg{x, w, bias, absent, absent, absent, small3(dtype.F32, 7, 6, 1, 3, 3), bias}, attrs("pads", pads, "activation", "relu", "pool", "depthwise", "pool_kernel", list(3, 3),
+			"pool_strides", list(2, 1), "pool_pads", list(1, 0, 2, 4), "pool_activation", "clip", "pool_alpha", -3.0, "pool_beta", 9.0)},
+		{[]op.Arg{x, w, bias, residual, absent, absent, small3(dtype.F32, 7, 6, 1, 2, 5)}, attrs("pads", pads, "pool", "depthwise", "pool_kernel", list(2, 5), "pool_activation", "hard_swish")},
 		{[]op.Arg{x, w, random(dtype.F32, 3, -99, -80, 6)}, attrs("activation", "tanh")},
 	} {
 		conv := call(t, "fused_conv", c.a, 1, c.in...)
@@ -134,6 +137,16 @@ func TestFusedConv(t *testing.T) {
 			axes, err := conv.FusedPoolAxes()
 			if err != nil {
 				t.Fatal(err)
+			}
+			if pool == "depthwise" {
+				d := ref.Conv{Batch: 2, Group: 6, InChannels: 6, OutChannels: 6, Window: refWindow(axes)}
+				d.Beta, d.Act, d.ActA, d.ActB = 1, conv.Str("pool_activation"), conv.Float("pool_alpha"), conv.Float("pool_beta")
+				if has(conv, 7) {
+					d.Bias = "row"
+				}
+				want = d.Run(ref.Map(want, func(v float64) float32 { return float32(v) }), operand(conv, 6), operand(conv, 7), nil)
+				expect(t, fmt.Sprintf("fused_conv %d", i), run(t, conv)[0], conv.Out[0].Shape.Sizes(), want, 1e-5)
+				continue
 			}
 			if conv.Int("count_include_pad") != 0 {
 				pool = "average_padded"

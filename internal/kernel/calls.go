@@ -65,6 +65,7 @@ type WindowCall struct {
 	Scale        *float32 // of WindowMean: a factor per column
 	Bias         float32
 	Low, High    float32
+	SourceStep   int // of TallWindows: bytes from a row of the source to the next
 }
 
 // WindowKind is the function of the taps.

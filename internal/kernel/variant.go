@@ -231,6 +231,12 @@ type ConvLoops struct {
 	Windows func(kind WindowKind, call WindowCall)
 	Pads    func(kind PadKind, call PadCall)
 
+	// TallWindows is Windows for WindowSum of some heights of columns and
+	// distances of rows' windows; it returns false for others. Offsets and
+	// Weights are those of the first tap of each column, of which Taps is the
+	// number.
+	TallWindows func(height, stride int, call WindowCall) bool
+
 	Winograd WinogradTable // by algorithm; a variant has all loops or none
 }
 

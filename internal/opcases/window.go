@@ -69,5 +69,11 @@ func windowCases() map[string][]optest.Case {
 	depthwise := args{num(f32, 1, 8, 20, 20), num(f32, 8, 1, 3, 3), absent, num(f32, 1, 8, 18, 18)}
 	pointwise := args{num(f32, 1, 32, 40, 40), num(f32, 48, 32, 1, 1), num(f32, 48), num(f32, 1, 48, 40, 40)}
 	out["fused_conv"] = append(out["fused_conv"], optest.Case{Args: depthwise, Attrs: attr("group", 8)}, optest.Case{Args: pointwise, Attrs: attr("activation", "relu")})
+	small := args{num(f32, 1, 8, 20, 20), num(f32, 20, 8, 1, 1), num(f32, 20), absent, absent, absent, num(f32, 20, 1, 3, 3), num(f32, 20)}
+	for _, activation := range []string{"", "clip", "silu", "hard_swish", "gelu", "gelu_tanh"} {
+		a := attr("activation", activation, "alpha", 0.25, "beta", 3.0, "pool", "depthwise", "pool_kernel", ints(3, 3), "pool_strides", ints(1, 2), "pool_pads", ints(1, 0, 4, 1),
+			"pool_activation", activation, "pool_alpha", -0.5, "pool_beta", 2.0)
+		out["fused_conv"] = append(out["fused_conv"], optest.Case{Args: small, Attrs: a}, optest.Case{Args: small[:7], Attrs: a})
+	}
 	return out
 }

@@ -13,7 +13,8 @@ import (
 // never exist as values:
 //
 //   - after it: the addition of a residual of the same shape, an activation,
-//     and, where there is no residual, a max or average pool;
+//     and, where there is no residual, a max or average pool, or a depthwise
+//     convolution of float32 with its activation;
 //   - before it: a per-channel scale and shift by constants and a relu, which
 //     are applied while the convolution packs its input;
 //   - after a product: a bias per column, the addition of a residual of the
@@ -85,6 +86,11 @@ func (f *fuser) block(b *ir.Block) {
 			f.beforeConv(c, local)
 		}
 	}
+	for _, c := range b.Calls {
+		if !f.gone[c] {
+			f.fuseDepthwise(c, local)
+		}
+	}
 	kept := b.Calls[:0]
 	for _, c := range b.Calls {
 		if !f.gone[c] {
@@ -103,7 +109,7 @@ const (
 	argResidual
 	argPreScale
 	argPreShift
-	fusedArgs
+	fusedArgs // without those of a depthwise convolution
 )
 
 // fused turns a convolution into a fused_conv, and a product into a
@@ -148,7 +154,7 @@ func (f *fuser) after(conv *ir.Call, local map[*ir.Call]bool) {
 	if next != nil && f.fuseResidual(conv, next) {
 		next = f.nextOf(conv, local)
 	}
-	if next != nil && f.fuseActivation(conv, next) {
+	if next != nil && (f.fuseActivation(conv, next) || fuseUnit(conv, next) || fuseHardSwish(conv, next)) {
 		f.take(conv, next)
 		next = f.nextOf(conv, local)
 	}
@@ -204,6 +210,16 @@ func (f *fuser) fuseActivation(conv, next *ir.Call) bool {
 	}
 	fused(conv)
 	conv.Attrs = attrs.With("activation", name)
+	return true
+}
+
+// fuseHardSwish fuses the activation of networks of depthwise convolutions.
+func fuseHardSwish(c, next *ir.Call) bool {
+	if next.Op.Name != "hard_swish" {
+		return false
+	}
+	fused(c)
+	c.Attrs = c.Attrs.With("activation", "hard_swish")
 	return true
 }
 

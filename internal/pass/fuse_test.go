@@ -184,6 +184,44 @@ var fusions = []struct{ name, body, want string }{
 		%a: f32[2,4,5,6] = conv(%m, @each) {group = 4, pads = [1, 1, 1, 1]}
 		%y: f32[2,4,3,3] = max_pool(%a) {kernel_shape = [3, 3], pads = [1, 1, 1, 1], strides = [2, 2]}
 		return %y, %x`, "max scale"},
+	{"depthwise with its activation", `
+		%p: f32[2,4,5,6] = conv(%x, @one, @b)
+		%h = hard_swish(%p)
+		%a: f32[2,4,3,3] = conv(%h, @each, @b) {group = 4, pads = [1, 1, 2, 1], strides = [2, 2]}
+		%y = swish(%a)
+		return %y, %x`, "hard_swish depthwise then silu"},
+	{"depthwise after another scale", `
+		%m = mul(%x, @channel)
+		%r = relu(%m)
+		%p: f32[2,4,5,6] = conv(%r, @w, @b) {pads = [1, 1, 1, 1]}
+		%y: f32[2,4,5,6] = conv(%p, @each) {group = 4, pads = [1, 1, 1, 1]}
+		return %y, %x`, "depthwise scale pre_relu"},
+	{"depthwise of a result that another reads", `
+		%p: f32[2,4,5,6] = conv(%x, @one)
+		%y: f32[2,4,5,6] = conv(%p, @each) {group = 4, pads = [1, 1, 1, 1]}
+		return %y, %p`, ""},
+	{"depthwise with a residual, or before another group", `
+		%p: f32[2,4,5,6] = conv(%x, @one)
+		%q: f32[2,4,5,6] = conv(%p, @each) {group = 4, pads = [1, 1, 1, 1]}
+		%y = add(%q, %x)
+		%g: f32[2,4,5,6] = conv(%x, @half) {group = 2, pads = [1, 1, 1, 1]}
+		%z: f32[2,4,5,6] = conv(%g, @each) {group = 4, pads = [1, 1, 1, 1]}
+		return %y, %z`, "residual"},
+	{"depthwise after a residual, and with gaps", `
+		%p: f32[2,4,5,6] = conv(%x, @one)
+		%q = add(%p, %x)
+		%y: f32[2,4,5,6] = conv(%q, @each) {group = 4, pads = [1, 1, 1, 1]}
+		%s: f32[2,4,5,6] = conv(%x, @one, @b)
+		%z: f32[2,4,3,4] = conv(%s, @each) {group = 4, pads = [1, 1, 1, 1], dilations = [2, 2]}
+		return %y, %z`, "residual"},
+	{"depthwise twice, and a pool", `
+		%p: f32[2,4,5,6] = conv(%x, @one)
+		%q: f32[2,4,5,6] = conv(%p, @each) {group = 4, pads = [1, 1, 1, 1]}
+		%y: f32[2,4,5,6] = conv(%q, @each) {group = 4, pads = [1, 1, 1, 1]}
+		%s: f32[2,4,5,6] = conv(%x, @one)
+		%t: f32[2,4,4,5] = max_pool(%s) {kernel_shape = [2, 2]}
+		%z: f32[2,4,4,5] = conv(%t, @each) {group = 4, pads = [1, 1, 1, 1]}
+		return %y, %z`, "depthwise; max"},
 	{"one axis", `
 		%v: f32[2,4,30] = reshape(%x, @flat)
 		%m = mul(%v, @mean1)
@@ -340,6 +378,7 @@ func fusedCalls(p *ir.Program) string {
 		add(c.Args[3].Value != nil, "residual")
 		add(sig.Str("activation") != "", sig.Str("activation"))
 		add(sig.Str("pool") != "", sig.Str("pool"))
+		add(sig.Str("pool_activation") != "", "then "+sig.Str("pool_activation"))
 		add(c.Args[4].Value != nil && c.Args[5].Value != nil, "scale")
 		add(sig.Int("pre_relu") != 0, "pre_relu")
 		all = append(all, strings.Join(parts, " "))

@@ -24,6 +24,11 @@ func BenchmarkConv(b *testing.B) {
 		c.Group = channels
 		return c
 	}
+	separable := func(in, size, out, k, stride int) conv.Conv {
+		c := square(in, size, out, 1, 1)
+		c.Pool = &conv.Pool{Kind: conv.PoolDepthwise, Window: conv.Window{Kernel: pad(k), Stride: pad(stride), PadBegin: pad(k / 2), PadEnd: pad(k / 2)}}
+		return c
+	}
 	dilated := func(in, size, out, by int) conv.Conv {
 		c := square(in, size, out, 3, 1)
 		c.Window.Dilation, c.Window.PadBegin, c.Window.PadEnd = pad(by), pad(by), pad(by)
@@ -46,6 +51,9 @@ func BenchmarkConv(b *testing.B) {
 		{"1x1/256x28x28x128", square(256, 28, 128, 1, 1)},
 		{"1x1s2/1024x14x14x2048", square(1024, 14, 2048, 1, 2)},
 		{"7x7s2/3x224x224x64", square(3, 224, 64, 7, 2)},
+		{"3x3s2/3x224x224x32", square(3, 224, 32, 3, 2)},
+
+		{"1x1/16x112x112x96", square(16, 112, 96, 1, 1)},
 		{"3x3d2/512x28x28x512", dilated(512, 28, 512, 2)},
 		{"3x3d8/128x40x40x128", dilated(128, 40, 128, 8)},
 		{"3x3d24/512x40x40x128", dilated(512, 40, 128, 24)},
@@ -55,6 +63,12 @@ func BenchmarkConv(b *testing.B) {
 		{"dw5x5/480x14x14", each(480, 14, 5)},
 		{"dw5x5/960x20x20", each(960, 20, 5)},
 		{"3x3pool2/64x56x56x64", pooled},
+		{"1x1dw3x3s2/16x112x112x96", separable(16, 112, 96, 3, 2)},
+		{"1x1dw3x3/24x56x56x144", separable(24, 56, 144, 3, 1)},
+		{"1x1dw5x5/40x28x28x240", separable(40, 28, 240, 5, 1)},
+		{"1x1dw3x3/160x7x7x960", separable(160, 7, 960, 3, 1)},
+		{"1x1/24x56x56x144", square(24, 56, 144, 1, 1)},
+		{"dw3x3/144x56x56", each(144, 56, 3)},
 	} {
 		kerneltest.BenchVariants(b, func(b *testing.B, v *kernel.Variant) {
 			for _, form := range []string{"as they are", "packed", "transformed"} {
@@ -84,13 +98,19 @@ func benchConv(b *testing.B, v *kernel.Variant, name string, c conv.Conv, form s
 			In: make([]float32, c.InChannels*c.Window.In[0]*c.Window.In[1]), Weights: weights,
 			Bias: make([]float32, c.OutChannels), Out: make([]float32, c.OutChannels*area),
 		}
+		flops := 2 * c.OutChannels * area * perOutput
+		if c.Pool != nil && c.Pool.Kind == conv.PoolDepthwise {
+			taps := kernel.Product(c.Pool.Kernel)
+			args.PoolWeights = make([]float32, c.OutChannels*taps)
+			flops += 2 * c.OutChannels * kernel.Product(c.Pool.Out) * taps
+		}
 		scratch := make([]float32, c.ScratchBytes()/4)
 		for b.Loop() {
 			for t := range c.Tiles() {
 				c.Tile(t, scratch, &args)
 			}
 		}
-		kerneltest.ReportFlops(b, 2*c.OutChannels*area*perOutput)
+		kerneltest.ReportFlops(b, flops)
 	})
 }
 

@@ -82,6 +82,7 @@ type Args struct {
 	Out, In, Weights, Bias, Residual []float32
 	Scale, Shift                     []float32
 	HalfWeights                      []uint16
+	PoolWeights, PoolBias            []float32 // of a depthwise convolution in the place of the pool
 
 	wide []float32 // scratch for a block of weights
 }

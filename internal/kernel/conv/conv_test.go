@@ -75,6 +75,7 @@ func testConv(t *testing.T, v *kernel.Variant) {
 	}
 	t.Run("prologue and padding", kerneltest.With(v, testConvPadding))
 	t.Run("tails", kerneltest.With(v, testConvTails))
+	t.Run("depthwise", kerneltest.With(v, testConvDepthwise))
 	t.Run("packed", kerneltest.With(v, testConvPacked))
 	t.Run("taps", kerneltest.With(v, testConvTaps))
 }
@@ -202,13 +203,41 @@ func testConvPacked(t *testing.T, v *kernel.Variant) {
 
 // convCase runs one problem, with a pool after it every so often. sliced puts
 // input and output into the middle of wider tensors.
+// testConvDepthwise has depthwise convolutions after others: of many channels
+// and rows, cut into tiles whose rows overlap, of windows that are too large to
+// copy their rows, and of three axes.
+func testConvDepthwise(t *testing.T, v *kernel.Variant) {
+	r := kerneltest.NewRand(36)
+	square := func(n int) []int { return []int{n, n} }
+	for i, c := range []struct {
+		inputs, outputs int
+		in, kernel      []int
+		pool            conv.Window
+	}{
+		{3, 33, square(70), square(1), conv.Window{Kernel: square(3), PadBegin: square(1), PadEnd: square(1)}},
+		{6, 70, square(60), square(1), conv.Window{Kernel: square(5), Stride: square(2), PadBegin: square(2), PadEnd: square(1)}},
+		{2, 20, []int{100, 60}, square(3), conv.Window{Kernel: []int{7, 3}, Stride: []int{1, 2}, PadBegin: []int{3, 0}, PadEnd: []int{3, 1}}},
+		{20, 70, []int{7, 7}, square(1), conv.Window{Kernel: []int{3, 5}, Dilation: []int{1, 2}, PadBegin: []int{1, 4}, PadEnd: []int{1, 4}}},
+		{2, 3, []int{66, 68}, square(1), conv.Window{Kernel: []int{65, 66}, PadBegin: square(2), PadEnd: square(2)}},
+		{3, 17, []int{6, 9, 8}, []int{1, 1, 1}, conv.Window{Kernel: []int{3, 3, 3}, PadBegin: []int{1, 1, 1}, PadEnd: []int{1, 1, 1}}},
+		{3, 17, []int{40}, []int{1}, conv.Window{Kernel: []int{3}, PadBegin: []int{1}, PadEnd: []int{1}}},
+	} {
+		act := kerneltest.Activations[i%len(kerneltest.Activations)]
+		of := conv.Conv{Batch: 1 + i%2, Group: 1, InChannels: c.inputs, OutChannels: c.outputs, Window: conv.Window{In: c.in, Kernel: c.kernel}}
+		of.Bias, of.Act = gemm.BiasRow, act
+		of.Pool = &conv.Pool{Kind: conv.PoolDepthwise, Window: c.pool, Act: act}
+		convCase(t, v, r, fmt.Sprint("depthwise ", i), of, kerneltest.NoResidual, r.IntN(2) == 0)
+	}
+}
+
 func convCase(t *testing.T, v *kernel.Variant, r *rand.Rand, name string, c conv.Conv, res kerneltest.ResidualMode, sliced bool) {
 	t.Helper()
 	name = fmt.Sprintf("%s %+v residual %d sliced %v", name, c, res, sliced)
 	c.Residual = res != kerneltest.NoResidual
 	probe := c
+	probe.Pool = nil
 	probe.Prepare(v)
-	if r.IntN(3) == 0 {
+	if c.Pool == nil && r.IntN(3) == 0 {
 		c.Pool = randomPool(r, probe.Window.Out)
 		if res == kerneltest.InPlaceResidual { // the convolution has no bytes of its own
 			res = kerneltest.OwnResidual
@@ -234,9 +263,8 @@ func convCase(t *testing.T, v *kernel.Variant, r *rand.Rand, name string, c conv
 	args := conv.Args{Weights: kerneltest.In(s, "weights", weights), Bias: kerneltest.In(s, "bias", bias), Scale: kerneltest.In(s, "scale", want.Scale), Shift: kerneltest.In(s, "shift", want.Shift)}
 	outSize := c.OutChannels * outArea
 	if c.Pool != nil {
-		p := ref.Pool{Kind: poolNames[c.Pool.Kind], Planes: c.Batch * c.OutChannels, Window: poolWindow(v, c.Pool, probe.Window.Out)}
-		wanted, _ = p.Run(wanted)
-		outSize = c.OutChannels * ref.Size(p.Out)
+		wanted = pooledReference(v, r, s, &c, probe.Window.Out, wanted, &args)
+		outSize = c.OutChannels * ref.Size(poolWindow(v, c.Pool, probe.Window.Out).Out)
 	}
 	var before, after int
 	if sliced {
@@ -299,14 +327,59 @@ func widened(x []float32, batches, before, after int, other float32) []float32 {
 }
 
 func randomPool(r *rand.Rand, in []int) *conv.Pool {
-	p := &conv.Pool{Kind: conv.PoolKind(r.IntN(3))}
+	return randomPoolOf(r, in, []conv.PoolKind{conv.PoolMax, conv.PoolAverage, conv.PoolAveragePadded, conv.PoolDepthwise, conv.PoolDepthwise}[r.IntN(5)])
+}
+
+func randomPoolOf(r *rand.Rand, in []int, kind conv.PoolKind) *conv.Pool {
+	p := &conv.Pool{Kind: kind}
 	p.Ceil = r.IntN(2) == 0
 	for _, n := range in {
-		k := 1 + r.IntN(min(3, max(1, n)))
+		most := 3
+		if kind == conv.PoolDepthwise {
+			most = 7
+		}
+		k := 1 + r.IntN(min(most, max(1, n)))
 		p.Kernel, p.Stride = append(p.Kernel, k), append(p.Stride, 1+r.IntN(3))
-		p.PadBegin, p.PadEnd = append(p.PadBegin, r.IntN(k)), append(p.PadEnd, r.IntN(k))
+		pads := k
+		if kind == conv.PoolDepthwise {
+			pads += 3
+		}
+		p.PadBegin, p.PadEnd = append(p.PadBegin, r.IntN(pads)), append(p.PadEnd, r.IntN(pads))
+	}
+	if kind == conv.PoolDepthwise {
+		p.Act = kerneltest.Activations[r.IntN(len(kerneltest.Activations))]
 	}
 	return p
+}
+
+// pooledReference is what the pool of a convolution makes of its result. It
+// draws the weights of a depthwise one.
+func pooledReference(v *kernel.Variant, r *rand.Rand, s *kerneltest.Space, c *conv.Conv, in []int, x []float64, args *conv.Args) []float64 {
+	window := poolWindow(v, c.Pool, in)
+	if c.Pool.Kind != conv.PoolDepthwise {
+		out, _ := ref.Pool{Kind: poolNames[c.Pool.Kind], Planes: c.Batch * c.OutChannels, Window: window}.Run(x)
+		return out
+	}
+	weights, bias := drawDepthwise(r, s, c, args)
+	e := gemm.Epilogue{Act: c.Pool.Act}
+	if bias != nil {
+		e.Bias = gemm.BiasRow
+	}
+	return ref.Conv{
+		Batch: c.Batch, Group: c.OutChannels, InChannels: c.OutChannels, OutChannels: c.OutChannels, Window: window, Epilogue: kerneltest.RefEpilogue(e, 1),
+	}.Run(ref.Map(x, func(v float64) float32 { return float32(v) }), weights, bias, nil)
+}
+
+// drawDepthwise draws the weights of a depthwise convolution in the place of a
+// pool, and perhaps a bias.
+func drawDepthwise(r *rand.Rand, s *kerneltest.Space, c *conv.Conv, args *conv.Args) (weights, bias []float32) {
+	weights = kerneltest.Small(r, c.OutChannels*ref.Size(c.Pool.Kernel))
+	args.PoolWeights = kerneltest.In(s, "pool weights", weights)
+	if r.IntN(2) == 0 {
+		bias = kerneltest.Small(r, c.OutChannels)
+		args.PoolBias = kerneltest.In(s, "pool bias", bias)
+	}
+	return weights, bias
 }
 
 // poolWindow is the reference's window of a pool over a convolution.

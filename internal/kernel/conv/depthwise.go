@@ -60,7 +60,7 @@ func (c *Conv) depthwiseRows(batch, group, row, z, y, rows int, scratch []float3
 	}
 	var clamped bool
 	call.Low, call.High, clamped = c.Act.Clamp()
-	windowRows(c.v, kernel.WindowSum, call)
+	c.rows.sum(c.v, call)
 	switch {
 	case clamped:
 	case c.outWhole:

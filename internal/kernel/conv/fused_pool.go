@@ -18,21 +18,11 @@ func (c *Conv) preparePool() {
 	if c.pointwise() && c.inWhole {
 		c.view.flatten()
 	}
-	// The region holds as many steps of the pool as fit. For more tiles, first
-	// take fewer channels: steps that overlap cost more.
 	total := p.out[c.poolAxis()]
-	c.rowTile, c.colTile = min(64, c.perGroup), max(1, total)
-	for c.colTile > 1 && c.rowTile*c.regionRows(c.colTile)*c.rowArea() > pooledRegion {
-		c.colTile = kernel.CeilDiv(c.colTile, 2)
-	}
-	tiles := func() int {
-		return c.Batch * c.Group * kernel.CeilDiv(c.perGroup, c.rowTile) * kernel.CeilDiv(total, c.colTile)
-	}
-	for c.rowTile > 16 && tiles() < c.WantedTiles {
-		c.rowTile /= 2
-	}
-	for c.colTile > 4 && tiles() < c.WantedTiles {
-		c.colTile = kernel.CeilDiv(c.colTile, 2)
+	if p.Kind == PoolDepthwise {
+		c.tileDepthwise(total)
+	} else {
+		c.tilePool(total)
 	}
 	unit := 1
 	if c.pooledDirect {
@@ -63,6 +53,25 @@ func (c *Conv) preparePool() {
 		c.packB, c.packA = c.direct.planes+c.directSums(), c.wideBlock()
 	}
 	c.region = c.rowTile*c.regionRows(c.colTile)*c.rowArea() + p.copied.floats
+}
+
+// tilePool chooses the channels and the steps of a tile.
+func (c *Conv) tilePool(total int) {
+	// The region holds as many steps of the pool as fit. For more tiles, first
+	// take fewer channels: steps that overlap cost more.
+	c.rowTile, c.colTile = min(64, c.perGroup), max(1, total)
+	for c.colTile > 1 && c.rowTile*c.regionRows(c.colTile)*c.rowArea() > pooledRegion {
+		c.colTile = kernel.CeilDiv(c.colTile, 2)
+	}
+	tiles := func() int {
+		return c.Batch * c.Group * kernel.CeilDiv(c.perGroup, c.rowTile) * kernel.CeilDiv(total, c.colTile)
+	}
+	for c.rowTile > 16 && tiles() < c.WantedTiles {
+		c.rowTile /= 2
+	}
+	for c.colTile > 4 && tiles() < c.WantedTiles {
+		c.colTile = kernel.CeilDiv(c.colTile, 2)
+	}
 }
 
 // poolAxis is the axis along which a pooled convolution is cut. A pool with
@@ -114,14 +123,28 @@ func (c *Conv) pooledTile(batch, group, row, col int, scratch []float32, args *A
 		firstZ, lastZ, firstY, lastY, origin = col, end, 0, p.out[1], lo*p.in[1]
 	}
 	for ch := range channels {
+		taps := c.poolChannel(first+ch, args)
 		from := region[ch*size:][:size]
 		to := args.Out[batch*p.OutSteps.Batch+(first+ch)*p.OutSteps.Channel:]
 		for z := firstZ; z < lastZ; z++ {
 			for y := firstY; y < lastY; y += p.rows {
-				p.compute(copied, to[p.OutSteps.at(z, y, 0):], from, origin, z, y, min(p.rows, lastY-y))
+				p.compute(copied, to[p.OutSteps.at(z, y, 0):], from, origin, z, y, min(p.rows, lastY-y), taps)
 			}
 		}
 	}
+}
+
+// poolChannel returns what the depthwise convolution, if there is one, has for a
+// channel.
+func (c *Conv) poolChannel(channel int, args *Args) (of poolChannel) {
+	if c.Pool.Kind != PoolDepthwise {
+		return of
+	}
+	of.weights = args.PoolWeights[channel*c.Pool.taps:][:c.Pool.taps]
+	if args.PoolBias != nil {
+		of.bias = args.PoolBias[channel]
+	}
+	return of
 }
 
 // panelRegion computes size positions from one on, for some channels whose

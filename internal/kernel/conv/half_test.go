@@ -52,7 +52,7 @@ func halfCase(t *testing.T, v *kernel.Variant, r *rand.Rand, name string, c conv
 	convSizes := probe.Out
 	out := convSizes
 	if r.IntN(3) == 0 {
-		c.Pool = randomPool(r, convSizes)
+		c.Pool = randomPoolOf(r, convSizes, conv.PoolKind(r.IntN(3)))
 		if out = poolWindow(v, c.Pool, convSizes).Out; res == kerneltest.InPlaceResidual {
 			res = kerneltest.OwnResidual
 		}

@@ -129,8 +129,9 @@ func least[T kernel.Number]() T {
 	return kernel.Smallest[T]()
 }
 
-// eachTap calls f with the place of every element in the window of an output.
-func (w *Window) eachTap(z, y, x int, f func(at int)) {
+// eachTap calls f with the number of every tap of an output's window that is
+// inside, and the place of its element.
+func (w *Window) eachTap(z, y, x int, f func(tap, at int)) {
 	zlo, zhi := w.span(0, z)
 	ylo, yhi := w.span(1, y)
 	xlo, xhi := w.span(2, x)
@@ -138,9 +139,9 @@ func (w *Window) eachTap(z, y, x int, f func(at int)) {
 		for ty := ylo; ty < yhi; ty++ {
 			iz := z*w.stride[0] - w.padBegin[0] + tz*w.dilation[0]
 			iy := y*w.stride[1] - w.padBegin[1] + ty*w.dilation[1]
-			row := w.InSteps.at(iz, iy, x*w.stride[2]-w.padBegin[2])
+			row, tap := w.InSteps.at(iz, iy, x*w.stride[2]-w.padBegin[2]), (tz*w.kernel[1]+ty)*w.kernel[2]
 			for tx := xlo; tx < xhi; tx++ {
-				f(row + tx*w.dilation[2])
+				f(tap+tx, row+tx*w.dilation[2])
 			}
 		}
 	}
@@ -150,7 +151,7 @@ func (w *Window) eachTap(z, y, x int, f func(at int)) {
 // equal ones; -1 of none.
 func plainMax[T kernel.Number](p *Pool, src []T, z, y, x int) int {
 	where := -1
-	p.eachTap(z, y, x, func(at int) {
+	p.eachTap(z, y, x, func(_, at int) {
 		if v := src[at]; where < 0 || v > src[where] || v != v && src[where] == src[where] {
 			where = at
 		}
@@ -160,7 +161,7 @@ func plainMax[T kernel.Number](p *Pool, src []T, z, y, x int) int {
 
 func plainAverage[T kernel.Number](p *Pool, src []T, z, y, x int) T {
 	sum, count := 0.0, 0
-	p.eachTap(z, y, x, func(at int) {
+	p.eachTap(z, y, x, func(_, at int) {
 		sum += float64(src[at])
 		count++
 	})

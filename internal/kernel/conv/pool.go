@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/gemm"
 )
 
 // PoolKind is the function of a pool.
@@ -14,6 +15,9 @@ const (
 	PoolAverage                 // of the elements inside
 	// PoolAveragePadded divides by the elements inside the padded input.
 	PoolAveragePadded
+	// PoolDepthwise is a depthwise convolution in the place of a pool. Only
+	// convolutions compute it.
+	PoolDepthwise
 )
 
 // Pool reduces windows of each of Planes (N*C) planes, of which Channels are
@@ -24,6 +28,8 @@ type Pool struct {
 	Window
 
 	ColumnMajor bool // indices count the first spatial axis fastest
+
+	Act gemm.Activation // of a depthwise convolution
 
 	v        *kernel.Variant // of Prepare
 	rows     int             // rows of output per tile, of one plane of the outermost axis
@@ -90,7 +96,7 @@ func (p *Pool) Tile(t int, scratch, dst, src []float32) {
 	z, y := row/perPlane, row%perPlane*p.rows
 	for plane := first; plane < min(first+p.perTile, p.Planes); plane++ {
 		in, out := p.plane(plane)
-		p.compute(scratch, dst[out+p.OutSteps.at(z, y, 0):], src[in:], 0, z, y, min(p.rows, p.out[1]-y))
+		p.compute(scratch, dst[out+p.OutSteps.at(z, y, 0):], src[in:], 0, z, y, min(p.rows, p.out[1]-y), poolChannel{})
 	}
 }
 
@@ -103,25 +109,38 @@ func (p *Pool) plane(i int) (in, out int) {
 	return sample*p.InSteps.Batch + channel*p.InSteps.Channel, sample*p.OutSteps.Batch + channel*p.OutSteps.Channel
 }
 
+// poolChannel is what a depthwise convolution has for a channel.
+type poolChannel struct {
+	weights []float32
+	bias    float32
+}
+
 // compute makes rows [y, y+rows) of plane z of the output, at most p.rows,
 // which begin at out. src is a plane of the input from row origin, Over both
 // outer axes, on.
-func (p *Pool) compute(scratch, out, src []float32, origin, z, y, rows int) {
-	if p.inArea == 0 {
+func (p *Pool) compute(scratch, out, src []float32, origin, z, y, rows int, channel poolChannel) {
+	switch {
+	case p.inArea == 0:
 		for i := range rows {
-			p.empty(out[i*p.OutSteps.Row:][:p.out[2]])
+			p.empty(out[i*p.OutSteps.Row:][:p.out[2]], channel)
 		}
 		return
-	}
-	if p.plain {
+	case p.plain && p.Kind == PoolDepthwise:
+		p.depthwisePlain(out, src, origin, z, y, rows, channel)
+		return
+	case p.plain:
 		p.computePlain(out, src, origin, z, y, rows)
 		return
 	}
 	p.copied.copy(p.v, scratch[p.out[2]:], src, origin, z, y, rows, rowChange{})
 	call := p.copied.call(p.v, scratch[p.out[2]:], rows)
 	call.Out = &out[:(rows-1)*p.OutSteps.Row+p.out[2]][0]
-	if p.Kind == PoolMax {
+	switch p.Kind {
+	case PoolMax:
 		windowRows(p.v, kernel.WindowMax, call)
+		return
+	case PoolDepthwise:
+		p.depthwise(call, out, rows, channel)
 		return
 	}
 	// Rows with the same number of elements along the outer axes share the
@@ -154,7 +173,7 @@ func (p *Pool) computePlain(out, src []float32, origin, z, y, rows int) {
 	for i := range rows * p.out[2] {
 		largest, sum := float32(math.Inf(-1)), 0.0
 		row, x := y+i/p.out[2], i%p.out[2]
-		p.eachTap(z, row, x, func(at int) {
+		p.eachTap(z, row, x, func(_, at int) {
 			v := src[at-origin*p.InSteps.Row]
 			largest = max(largest, v)
 			sum += float64(v)
@@ -181,12 +200,15 @@ func (p *Pool) count(axis, o int) int {
 }
 
 // empty is a pool's result for no elements.
-func (p *Pool) empty(out []float32) {
-	var v float32
+func (p *Pool) empty(out []float32, channel poolChannel) {
+	v := channel.bias
 	if p.Kind == PoolMax {
 		v = float32(math.Inf(-1))
 	}
 	kernel.Repeat(out, v)
+	if p.Kind == PoolDepthwise {
+		p.Act.Apply(p.v, out)
+	}
 }
 
 // padded counts the taps of one axis that lie inside the padded input.

@@ -85,6 +85,14 @@ func testConvSteps(t *testing.T, v *kernel.Variant) {
 		}
 		convStepsCase(t, v, r, fmt.Sprint("random ", i), c, kerneltest.ResidualMode(r.IntN(3)))
 	}
+	for i := range 12 { // an activation of the last result that is no clamp
+		c := randomConv(r)
+		probe := c
+		probe.Prepare(v)
+		c.Pool = randomPoolOf(r, probe.Out, conv.PoolDepthwise)
+		c.Pool.Act = gemm.Activation{Op: kernel.LeakyRelu, A: 0.5}
+		convStepsCase(t, v, r, fmt.Sprint("depthwise ", i), c, kerneltest.NoResidual)
+	}
 }
 
 func convStepsCase(t *testing.T, v *kernel.Variant, r *rand.Rand, name string, c conv.Conv, res kerneltest.ResidualMode) {
@@ -92,11 +100,14 @@ func convStepsCase(t *testing.T, v *kernel.Variant, r *rand.Rand, name string, c
 	name = fmt.Sprintf("%s %+v residual %d", name, c, res)
 	c.Residual = res != kerneltest.NoResidual
 	probe := c
+	probe.Pool = nil
 	probe.Prepare(v)
 	out := probe.Out
-	pooled := r.IntN(4) == 0
-	if pooled {
+	pooled := c.Pool != nil || r.IntN(4) == 0
+	if pooled && c.Pool == nil {
 		c.Pool = randomPool(r, probe.Out)
+	}
+	if pooled {
 		out = poolWindow(v, c.Pool, probe.Out).Out
 	}
 	uniform := func(n int) []float32 { return kerneltest.Uniform(r, n) }
@@ -112,6 +123,9 @@ func convStepsCase(t *testing.T, v *kernel.Variant, r *rand.Rand, name string, c
 	}
 	if c.Residual {
 		args.Residual = kerneltest.In(s, "residual", residual)
+	}
+	if pooled && c.Pool.Kind == conv.PoolDepthwise {
+		drawDepthwise(r, s, &c, &args)
 	}
 	if r.IntN(4) > 0 {
 		packWeights(v, s, &c, &args)

@@ -164,6 +164,19 @@ func (r *copiedRows) takeApart(dst, src []float32, rows, n, left int, change row
 	}
 }
 
+// sum adds up weighted taps.
+func (r *copiedRows) sum(v *kernel.Variant, call kernel.WindowCall) {
+	w := r.window
+	if v.Conv.TallWindows != nil && w.kernel[0] == 1 && w.dilation[1] == 1 {
+		tall := call
+		tall.Taps, tall.SourceStep = w.kernel[2], 4*r.rowSize
+		if v.Conv.TallWindows(w.kernel[1], w.stride[1], tall) {
+			return
+		}
+	}
+	windowRows(v, kernel.WindowSum, call)
+}
+
 // call is for rows of outputs whose source is copied at src.
 func (r *copiedRows) call(v *kernel.Variant, src []float32, rows int) kernel.WindowCall {
 	w := r.window

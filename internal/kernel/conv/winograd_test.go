@@ -75,6 +75,9 @@ func winogradCase(t *testing.T, v *kernel.Variant, r *rand.Rand, name string, c 
 	if c.Residual {
 		args.Residual = uniform("residual", c.Batch*c.OutChannels*ref.Size(probe.Out))
 	}
+	if c.Pool != nil && c.Pool.Kind == conv.PoolDepthwise {
+		args.PoolWeights = uniform("pool weights", c.OutChannels*ref.Size(c.Pool.Kernel))
+	}
 	direct, want := c, args
 	direct.Direct = true
 	if c.Pool != nil {
@@ -91,6 +94,9 @@ func winogradCase(t *testing.T, v *kernel.Variant, r *rand.Rand, name string, c 
 	runConv(v, s, &c, &args)
 	s.Check()
 	bound := 2e-6 * math.Sqrt(float64(9*c.InChannels/c.Group)) * 9
+	if args.PoolWeights != nil {
+		bound *= math.Sqrt(float64(ref.Size(c.Pool.Kernel)))
+	}
 	for i, x := range want.Out {
 		if got := args.Out[i]; !(math.Abs(float64(got)-float64(x)) <= bound*max(1, math.Abs(float64(x)))) {
 			t.Fatalf("%s: element %d: got %v, want %v", name, i, got, x)

@@ -24,14 +24,17 @@ const (
 	windowBias
 	windowHigh = windowBias + 8
 	windowLow  = windowBias + 4
+
+	windowSourceStep = windowBias + 16
 )
 
 const windowGroup = 4 // rows that are computed together
 
 func (a *assembler) windowKernels() {
-	a.window("windowSum", "sums weighted taps: out = min(max(bias + sum + residual, low), high).")
-	a.window("windowMax", "takes the largest tap, NaN if any is.")
-	a.window("windowMean", "sums taps, times a factor for each column.")
+	a.window(window{name: "windowSum"}, "sums weighted taps: out = min(max(bias + sum + residual, low), high).")
+	a.window(window{name: "windowMax"}, "takes the largest tap, NaN if any is.")
+	a.window(window{name: "windowMean"}, "sums taps, times a factor for each column.")
+	a.tallWindows()
 	a.padPlain("padRows", "copies rows with fill before, behind and up to width.", false)
 	a.padPlain("padAffine", "is padRows of max(x*scale + shift, floor).", true)
 	a.padPairs()
@@ -55,24 +58,68 @@ func (a *assembler) byKind(name, typ string, loops ...string) {
 	a.set(capital(name), name+a.suffix)
 }
 
+// window is a loop over the taps of windows.
+type window struct {
+	name string
+
+	// Of columns of so many taps, rows of the source are read once for all
+	// outputs of a group: 0 if offsets say where each tap is.
+	height, stride int
+}
+
+func (w window) sums() bool { return w.name == "windowSum" || w.height > 0 }
+
+// windowHeights are those of columns with loops of their own, and windowStrides
+// the distances of the windows of neighbouring rows.
+var (
+	windowHeights = []int{3, 5, 7}
+	windowStrides = []int{1, 2}
+)
+
+// tallWindows are windowSum for taps in columns.
+func (a *assembler) tallWindows() {
+	fmt.Fprintf(&a.stubs, "\nfunc tallWindows%s(height, stride int, call kernel.WindowCall) bool {\n\tswitch [2]int{height, stride} {\n", a.suffix)
+	var loops []window
+	for _, h := range windowHeights {
+		for _, s := range windowStrides {
+			w := window{name: fmt.Sprintf("windowSum%dBy%d", h, s), height: h, stride: s}
+			loops = append(loops, w)
+			fmt.Fprintf(&a.stubs, "\tcase [2]int{%d, %d}:\n\t\t%s%s(&call)\n", h, s, w.name, a.suffix)
+		}
+	}
+	a.stubs.WriteString("\tdefault:\n\t\treturn false\n\t}\n\treturn true\n}\n")
+	a.set("TallWindows", "tallWindows"+a.suffix)
+	for _, w := range loops {
+		a.window(w, fmt.Sprintf("is windowSum for columns of %d taps of rows that are next to each other, and rows of outputs whose windows are %d rows apart. Offsets and weights are those of the first taps, and taps is the number of columns.", w.height, w.stride))
+	}
+}
+
 // window writes rows of outputs. Vectors of the source are read whole.
-func (a *assembler) window(name, doc string) {
+func (a *assembler) window(w window, doc string) {
 	call := param{"call", "*kernel.WindowCall"}
-	a.function(name, doc, []param{call}, nil)
+	a.function(w.name, doc, []param{call}, nil)
 	a.op("MOVQ %s, AX", a.arg(call))
 	a.op("MOVQ %d(AX), SI", windowSrc)
 	a.op("MOVQ %d(AX), R8", windowRowStep)
-	a.op("LEAQ (R8)(R8*2), R9")
+	if w.height > 0 {
+		a.op("MOVQ %d(AX), R9", windowSourceStep)
+		a.op("MOVQ %d(AX), R14", windowTaps)
+		a.op("SHLQ $2, R14")
+	} else {
+		a.op("LEAQ (R8)(R8*2), R9")
+	}
 	a.op("MOVQ %d(AX), DI", windowOut)
 	a.op("MOVQ %d(AX), R15", windowResidual)
-	const first, weight, spare = windowGroup, windowGroup + 1, windowGroup + 2
-	low, high := a.v(windowGroup+3), a.v(windowGroup+4)
-	switch name {
-	case "windowSum":
+	const first = windowGroup
+	weight := first + 1
+	spare := weight + max(1, w.height)
+	low, high := a.v(spare+1), a.v(spare+2)
+	switch {
+	case w.sums():
 		a.op("VBROADCASTSS %d(AX), %s", windowBias, a.v(first))
 		a.op("VBROADCASTSS %d(AX), %s", windowLow, low)
 		a.op("VBROADCASTSS %d(AX), %s", windowHigh, high)
-	case "windowMax":
+	case w.name == "windowMax":
 		a.op("VMOVUPS %s, %s", a.constant(0xff800000ff800000), a.v(first))
 	default:
 		a.op("VXORPS %s, %s, %s", a.v(first), a.v(first), a.v(first))
@@ -83,7 +130,7 @@ func (a *assembler) window(name, doc string) {
 			a.op("CMPQ %d(AX), $%d", windowRows, rows)
 			a.op("JLT fewer%d", rows-1)
 		}
-		a.windowRowGroup(name, rows, first, weight, spare, low, high)
+		a.windowRowGroup(w, rows, first, weight, spare, low, high)
 		a.op("LEAQ (SI)(R8*%d), SI", map[int]int{4: 4, 3: 2, 2: 2, 1: 1}[rows])
 		if rows == 3 {
 			a.op("ADDQ R8, SI")
@@ -108,9 +155,8 @@ func (a *assembler) window(name, doc string) {
 
 // windowRowGroup walks over the columns of a few rows. DX counts bytes along
 // them, CX the columns that are left.
-func (a *assembler) windowRowGroup(name string, rows, first, weight, spare int, low, high string) {
+func (a *assembler) windowRowGroup(w window, rows, first, weight, spare int, low, high string) {
 	l := func(s string) string { return fmt.Sprint(s, rows) }
-	rowAt := [...]string{"(BX)", "(BX)(R8*1)", "(BX)(R8*2)", "(BX)(R9*1)"}
 	a.op("XORQ DX, DX")
 	a.op("MOVQ %d(AX), CX", windowCols)
 	a.label(l("columns"))
@@ -122,28 +168,19 @@ func (a *assembler) windowRowGroup(name string, rows, first, weight, spare int, 
 	a.op("MOVQ %d(AX), R12", windowTaps)
 	a.op("LEAQ (SI)(DX*1), R13")
 	a.label(l("tap"))
-	a.op("MOVLQSX (R10), BX")
-	a.op("ADDQ R13, BX")
-	if name == "windowSum" {
-		a.op("VBROADCASTSS (R11), %s", a.v(weight))
-		a.op("ADDQ $4, R11")
-	}
-	for i := range rows {
-		switch name {
-		case "windowSum":
-			a.op("VFMADD231PS %s, %s, %s", rowAt[i], a.v(weight), a.v(i))
-		case "windowMean":
-			a.op("VADDPS %s, %s, %s", rowAt[i], a.v(i), a.v(i))
-		default:
-			a.takeMax(rowAt[i], i, weight, spare)
-		}
+	if w.height > 0 {
+		a.columnOfTaps(w, rows, weight, spare)
+	} else {
+		a.op("MOVLQSX (R10), BX")
+		a.op("ADDQ R13, BX")
+		a.tap(w, rows, weight, spare)
 	}
 	a.op("ADDQ $4, R10")
 	a.op("DECQ R12")
 	a.op("JNZ %s", l("tap"))
 	a.op("CMPQ CX, $%d", a.lanes)
 	a.op("JLT %s", l("some"))
-	a.windowStore(name, rows, spare, low, high, "", l("whole"))
+	a.windowStore(w, rows, spare, low, high, "", l("whole"))
 	a.op("ADDQ $%d, DX", a.bytes())
 	a.op("SUBQ $%d, CX", a.lanes)
 	a.op("JNZ %s", l("columns"))
@@ -161,8 +198,54 @@ func (a *assembler) windowRowGroup(name string, rows, first, weight, spare int, 
 		a.op("NEGQ CX")
 		a.op("VMOVUPS (BX)(CX*4), %s", mask)
 	}
-	a.windowStore(name, rows, spare, low, high, mask, l("part"))
+	a.windowStore(w, rows, spare, low, high, mask, l("part"))
 	a.label(l("next"))
+}
+
+// tap adds the elements at BX to the outputs of a group.
+func (a *assembler) tap(w window, rows, weight, spare int) {
+	rowAt := [...]string{"(BX)", "(BX)(R8*1)", "(BX)(R8*2)", "(BX)(R9*1)"}
+	if w.sums() {
+		a.op("VBROADCASTSS (R11), %s", a.v(weight))
+		a.op("ADDQ $4, R11")
+	}
+	for i := range rows {
+		switch {
+		case w.sums():
+			a.op("VFMADD231PS %s, %s, %s", rowAt[i], a.v(weight), a.v(i))
+		case w.name == "windowMean":
+			a.op("VADDPS %s, %s, %s", rowAt[i], a.v(i), a.v(i))
+		default:
+			a.takeMax(rowAt[i], i, weight, spare)
+		}
+	}
+}
+
+// columnOfTaps adds the taps of a column, whose offset is at R10.
+func (a *assembler) columnOfTaps(w window, rows, weight, x int) {
+	a.op("VBROADCASTSS (R11), %s", a.v(weight))
+	a.op("LEAQ (R11)(R14*1), BX")
+	for k := 1; k < w.height; k++ {
+		a.op("VBROADCASTSS (BX), %s", a.v(weight+k))
+		if k+1 < w.height {
+			a.op("ADDQ R14, BX")
+		}
+	}
+	a.op("ADDQ $4, R11")
+	a.op("MOVLQSX (R10), BX")
+	a.op("ADDQ R13, BX")
+	last := (rows-1)*w.stride + w.height - 1
+	for row := 0; row <= last; row++ {
+		a.op("VMOVUPS (BX), %s", a.v(x))
+		for i := range rows {
+			if k := row - i*w.stride; k >= 0 && k < w.height {
+				a.op("VFMADD231PS %s, %s, %s", a.v(x), a.v(weight+k), a.v(i))
+			}
+		}
+		if row < last {
+			a.op("ADDQ R9, BX")
+		}
+	}
 }
 
 // takeMax keeps an earlier NaN and takes a new one: VMAXPS returns its first
@@ -179,7 +262,7 @@ func (a *assembler) takeMax(at string, sum, x, spare int) {
 	a.op("VBLENDVPS %s, %s, %s, %s", a.v(spare), s, a.v(x), s)
 }
 
-func (a *assembler) windowStore(name string, rows, spare int, low, high, mask, label string) {
+func (a *assembler) windowStore(w window, rows, spare int, low, high, mask, label string) {
 	read, write := "VMOVUPS %s, %s", "VMOVUPS %s, %s"
 	if mask != "" {
 		read, write = "VMASKMOVPS %s, "+mask+", %s", "VMASKMOVPS %s, "+mask+", %s"
@@ -187,7 +270,7 @@ func (a *assembler) windowStore(name string, rows, spare int, low, high, mask, l
 			read, write = "VMOVUPS.Z %s, "+mask+", %s", "VMOVUPS %s, "+mask+", %s"
 		}
 	}
-	if name == "windowSum" {
+	if w.sums() {
 		a.op("CMPQ %d(AX), $0", windowResidual)
 		a.op("JE %salone", label)
 		a.op("LEAQ (R15)(DX*1), BX")
@@ -203,7 +286,7 @@ func (a *assembler) windowStore(name string, rows, spare int, low, high, mask, l
 			a.op("VMINPS %s, %s, %s", a.v(i), high, a.v(i))
 		}
 	}
-	if name == "windowMean" {
+	if w.name == "windowMean" {
 		a.op("MOVQ %d(AX), BX", windowScale)
 		a.op("ADDQ DX, BX")
 		a.op(read, "(BX)", a.v(spare))

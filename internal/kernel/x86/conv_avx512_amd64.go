@@ -433,6 +433,56 @@ func windowMax512(call *kernel.WindowCall)
 //go:noescape
 func windowMean512(call *kernel.WindowCall)
 
+func tallWindows512(height, stride int, call kernel.WindowCall) bool {
+	switch [2]int{height, stride} {
+	case [2]int{3, 1}:
+		windowSum3By1512(&call)
+	case [2]int{3, 2}:
+		windowSum3By2512(&call)
+	case [2]int{5, 1}:
+		windowSum5By1512(&call)
+	case [2]int{5, 2}:
+		windowSum5By2512(&call)
+	case [2]int{7, 1}:
+		windowSum7By1512(&call)
+	case [2]int{7, 2}:
+		windowSum7By2512(&call)
+	default:
+		return false
+	}
+	return true
+}
+
+// windowSum3By1512 is windowSum for columns of 3 taps of rows that are next to each other, and rows of outputs whose windows are 1 rows apart. Offsets and weights are those of the first taps, and taps is the number of columns.
+//
+//go:noescape
+func windowSum3By1512(call *kernel.WindowCall)
+
+// windowSum3By2512 is windowSum for columns of 3 taps of rows that are next to each other, and rows of outputs whose windows are 2 rows apart. Offsets and weights are those of the first taps, and taps is the number of columns.
+//
+//go:noescape
+func windowSum3By2512(call *kernel.WindowCall)
+
+// windowSum5By1512 is windowSum for columns of 5 taps of rows that are next to each other, and rows of outputs whose windows are 1 rows apart. Offsets and weights are those of the first taps, and taps is the number of columns.
+//
+//go:noescape
+func windowSum5By1512(call *kernel.WindowCall)
+
+// windowSum5By2512 is windowSum for columns of 5 taps of rows that are next to each other, and rows of outputs whose windows are 2 rows apart. Offsets and weights are those of the first taps, and taps is the number of columns.
+//
+//go:noescape
+func windowSum5By2512(call *kernel.WindowCall)
+
+// windowSum7By1512 is windowSum for columns of 7 taps of rows that are next to each other, and rows of outputs whose windows are 1 rows apart. Offsets and weights are those of the first taps, and taps is the number of columns.
+//
+//go:noescape
+func windowSum7By1512(call *kernel.WindowCall)
+
+// windowSum7By2512 is windowSum for columns of 7 taps of rows that are next to each other, and rows of outputs whose windows are 2 rows apart. Offsets and weights are those of the first taps, and taps is the number of columns.
+//
+//go:noescape
+func windowSum7By2512(call *kernel.WindowCall)
+
 // padRows512 copies rows with fill before, behind and up to width.
 //
 //go:noescape
