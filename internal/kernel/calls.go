@@ -32,6 +32,27 @@ type ConvLeave struct {
 	Low, High    float32
 }
 
+// DepthTile has the arguments of the innermost loop of a depthwise convolution of
+// rows of channels, one or two vectors of them: the sums of a row of positions.
+type DepthTile struct {
+	X         *float32
+	Step      int    // bytes from a position's elements to those of the next
+	Offsets   *int32 // in bytes, from X: where each tap's elements lie for the first position
+	Taps      int
+	Weights   *float32 // a row of channels for each tap
+	Sums      *float32 // row by row
+	Positions int      // at least 1
+}
+
+// SumBias has the arguments of the loop that adds a bias to sums which are rows
+// of channels, and clamps them.
+type SumBias struct {
+	Sums      *float32
+	Positions int // at least 1
+	Bias      *float32
+	Low, High float32
+}
+
 // ConvRowTile has the arguments of the innermost loop of a convolution by rows:
 // sums of depth products, for n channels and one or two vectors of positions.
 type ConvRowTile struct {

@@ -223,6 +223,10 @@ type ConvLoops struct {
 	Leave     func(call ConvLeave)
 	Positions int
 
+	// DepthTiles is for a vector or two of channels, and so is SumBiases.
+	DepthTiles func(call DepthTile, vectors int)
+	SumBiases  func(call SumBias, vectors int)
+
 	// RowTiles computes n channels, at most Channels, and a vector or two of
 	// positions.
 	RowTiles func(call ConvRowTile, vectors, n int)

@@ -63,6 +63,11 @@ func BenchmarkConv(b *testing.B) {
 		{"dw5x5/480x14x14", each(480, 14, 5)},
 		{"dw5x5/960x20x20", each(960, 20, 5)},
 		{"3x3pool2/64x56x56x64", pooled},
+		{"3x3s2dw3x3/3x224x224x32", func() conv.Conv {
+			c := separable(3, 112, 32, 3, 1)
+			c.Window = square(3, 224, 32, 3, 2).Window
+			return c
+		}()},
 		{"1x1dw3x3s2/16x112x112x96", separable(16, 112, 96, 3, 2)},
 		{"1x1dw3x3/24x56x56x144", separable(24, 56, 144, 3, 1)},
 		{"1x1dw5x5/40x28x28x240", separable(40, 28, 240, 5, 1)},

@@ -61,6 +61,7 @@ type Conv struct {
 	nr                 int
 	direct             directConv
 	fewer              winogradConv
+	apart              separableConv
 	pooledDirect       bool // the convolution under the pool is a direct one
 	byRow              rowConv
 	rows               copiedRows // of a depthwise convolution, or one by rows
@@ -73,6 +74,7 @@ const (
 	convPanels convKind = iota
 	convDepthwise
 	convPooled
+	convSeparable
 	convDirect
 	convByRows
 )
@@ -163,6 +165,7 @@ func (c *Conv) prepareSteps() {
 // Reset makes c the problem to, which is not prepared, and keeps the lists of c
 // for it.
 func (c *Conv) Reset(to Conv) {
+	to.apart.offsets = c.apart.offsets
 	to.direct.offsets, to.byRow.offsets, to.byRow.parts, to.rows.offsets = c.direct.offsets, c.byRow.offsets, c.byRow.parts, c.rows.offsets
 	*c = to
 }
@@ -246,6 +249,8 @@ func (c *Conv) Tile(t int, scratch []float32, args *Args) {
 		c.rowsTile(batch, group, part, scratch, args)
 	case convDirect:
 		c.directTile(batch, group, row, part, scratch, args)
+	case convSeparable:
+		c.separableTile(batch, group, row, part*c.colTile, scratch, args)
 	case convPooled:
 		c.pooledTile(batch, group, row, part*c.colTile, scratch, args)
 	default:

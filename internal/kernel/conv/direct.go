@@ -328,7 +328,11 @@ func (c *Conv) leave(p, channels, group, sumStep int, sums []float32, n int, arg
 	var clamped bool
 	call.Low, call.High, clamped = c.Act.Clamp()
 	c.v.Conv.Leave(call)
-	if !clamped {
+	switch {
+	case clamped:
+	case out.step == n:
+		c.Act.Apply(c.v, out.data[at:][:channels*n])
+	default:
 		for ch := range channels {
 			c.Act.Apply(c.v, out.data[at+ch*out.step:][:n])
 		}

@@ -15,6 +15,10 @@ func (c *Conv) preparePool() {
 	p.Window.In, p.InSteps = append(p.Window.In[:0], c.Window.Out...), Steps{}
 	p.prepare(c.v, kernel.RangeElements/4)
 	p.OutSteps.setBatch(c.OutChannels)
+	if c.separable() {
+		c.prepareSeparable()
+		return
+	}
 	if c.pointwise() && c.inWhole {
 		c.view.flatten()
 	}

@@ -9,6 +9,7 @@ func (a *assembler) convKernels() {
 	a.set("Patches", "patches"+a.suffix)
 	a.convTiles()
 	a.convRowTiles()
+	a.depthTiles()
 	a.windowKernels()
 	a.winograds()
 }

@@ -936,6 +936,7 @@ var avx2 = kernel.Variant{
 	},
 	Conv: kernel.ConvLoops{
 		Channels:    5,
+		DepthTiles:  depthTiles256,
 		Lanes:       8,
 		Leave:       convLeaves256,
 		Pads:        pads256,
@@ -943,6 +944,7 @@ var avx2 = kernel.Variant{
 		Patches:     patches256,
 		Positions:   6,
 		RowTiles:    convRowTiles256,
+		SumBiases:   sumBiass256,
 		TallWindows: tallWindows256,
 		Tiles:       convTiles256,
 		Windows:     windows256,

@@ -980,6 +980,7 @@ var avx512 = kernel.Variant{
 	},
 	Conv: kernel.ConvLoops{
 		Channels:    14,
+		DepthTiles:  depthTiles512,
 		Lanes:       16,
 		Leave:       convLeaves512,
 		Pads:        pads512,
@@ -987,6 +988,7 @@ var avx512 = kernel.Variant{
 		Patches:     patches512,
 		Positions:   14,
 		RowTiles:    convRowTiles512,
+		SumBiases:   sumBiass512,
 		TallWindows: tallWindows512,
 		Tiles:       convTiles512,
 		Windows:     windows512,

@@ -180,6 +180,42 @@ func convRowTiles256(call kernel.ConvRowTile, vectors, n int) {
 	}
 }
 
+// depthTile1x256 is a row of positions and 8 channels.
+//
+//go:noescape
+func depthTile1x256(call *kernel.DepthTile)
+
+// sumBias1x256 replaces sums of 8 channels: sum = min(max(sum + bias, low), high).
+//
+//go:noescape
+func sumBias1x256(call *kernel.SumBias)
+
+// depthTile2x256 is a row of positions and 16 channels.
+//
+//go:noescape
+func depthTile2x256(call *kernel.DepthTile)
+
+// sumBias2x256 replaces sums of 16 channels: sum = min(max(sum + bias, low), high).
+//
+//go:noescape
+func sumBias2x256(call *kernel.SumBias)
+
+func depthTiles256(call kernel.DepthTile, vectors int) {
+	if vectors == 1 {
+		depthTile1x256(&call)
+		return
+	}
+	depthTile2x256(&call)
+}
+
+func sumBiass256(call kernel.SumBias, vectors int) {
+	if vectors == 1 {
+		sumBias1x256(&call)
+		return
+	}
+	sumBias2x256(&call)
+}
+
 // windowSum256 sums weighted taps: out = min(max(bias + sum + residual, low), high).
 //
 //go:noescape

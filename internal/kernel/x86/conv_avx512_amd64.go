@@ -418,6 +418,42 @@ func convRowTiles512(call kernel.ConvRowTile, vectors, n int) {
 	}
 }
 
+// depthTile1x512 is a row of positions and 16 channels.
+//
+//go:noescape
+func depthTile1x512(call *kernel.DepthTile)
+
+// sumBias1x512 replaces sums of 16 channels: sum = min(max(sum + bias, low), high).
+//
+//go:noescape
+func sumBias1x512(call *kernel.SumBias)
+
+// depthTile2x512 is a row of positions and 32 channels.
+//
+//go:noescape
+func depthTile2x512(call *kernel.DepthTile)
+
+// sumBias2x512 replaces sums of 32 channels: sum = min(max(sum + bias, low), high).
+//
+//go:noescape
+func sumBias2x512(call *kernel.SumBias)
+
+func depthTiles512(call kernel.DepthTile, vectors int) {
+	if vectors == 1 {
+		depthTile1x512(&call)
+		return
+	}
+	depthTile2x512(&call)
+}
+
+func sumBiass512(call kernel.SumBias, vectors int) {
+	if vectors == 1 {
+		sumBias1x512(&call)
+		return
+	}
+	sumBias2x512(&call)
+}
+
 // windowSum512 sums weighted taps: out = min(max(bias + sum + residual, low), high).
 //
 //go:noescape
