@@ -14,8 +14,9 @@ func (l *lowering) endAt(v *ir.Value, end plan.Time) {
 }
 
 // collectEnds finds until when each value is read. An operand whose bytes
-// become the result's ends when the call reads it; any other lives until the
-// results are written.
+// become the results' ends when the call reads it; any other lives until the
+// results are written, and so does one beside whose bytes a result lies: that
+// result may be written while the operand is read.
 func (l *lowering) collectEnds() {
 	for k := range l.calls {
 		c := &l.calls[k]
@@ -25,7 +26,7 @@ func (l *lowering) collectEnds() {
 				continue
 			}
 			end := plan.Time(2*k + 2)
-			if !partly && l.becomesResult(c.Call, a.Value) {
+			if !partly && l.becomesResults(c.Call, a.Value) {
 				end--
 			}
 			l.endAt(a.Value, end)
@@ -64,15 +65,21 @@ func (l *lowering) isPartlyView(k int) bool {
 	return views && !all
 }
 
-// becomesResult reports whether a result of c lies in bytes of an operand.
-func (l *lowering) becomesResult(c *ir.Call, operand *ir.Value) bool {
-	from := l.of(operand).place
+// becomesResults reports whether a result of c lies in bytes of an operand, and
+// none beside them, unless regions of c compute the results.
+func (l *lowering) becomesResults(c *ir.Call, operand *ir.Value) bool {
+	from, some := l.of(operand).place, false
 	for _, r := range c.Results {
-		if r != nil && l.of(r).overlaps(from) {
-			return true
+		if r == nil {
+			continue
 		}
+		is := l.of(r).overlaps(from)
+		if !is && l.of(r).size > 0 && len(c.Regions) == 0 {
+			return false
+		}
+		some = some || is
 	}
-	return false
+	return some
 }
 
 // endRegions finds the lives of the parameters and results of a call's regions.

@@ -159,6 +159,25 @@ func blocks(p place) (lo, hi int64) {
 	return p.lo &^ mask, (p.hi + mask) &^ mask
 }
 
+// becomesResults reports whether a result of a call lies in bytes of an operand.
+// It may not where a result beside these may be written while the operand is
+// read: then the operand lives until all are written.
+func (c *checker) becomesResults(call *ir.Call, operand place) bool {
+	some := false
+	for _, v := range call.Results {
+		if v == nil {
+			continue
+		}
+		to := c.of(v).place
+		is := c.overlap(operand, to)
+		if !is && to.lo < to.hi && len(call.Regions) == 0 {
+			return false
+		}
+		some = some || is
+	}
+	return some
+}
+
 // live derives the life of every value that a call defines.
 func (c *checker) live() {
 	for k, call := range c.index.Calls {
@@ -174,10 +193,8 @@ func (c *checker) live() {
 				continue
 			}
 			x, end := c.of(a.Value), reads+2
-			for _, v := range call.Results {
-				if v != nil && !c.partly[k] && c.overlap(x.place, c.of(v).place) {
-					end = reads + 1
-				}
+			if !c.partly[k] && c.becomesResults(call.Call, x.place) {
+				end = reads + 1
 			}
 			x.end = max(x.end, end)
 		}
