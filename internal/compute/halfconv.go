@@ -19,7 +19,7 @@ func (k *halfConv) Refill(t *Task) error {
 	if err := k.problem.fill(c); err != nil {
 		return err
 	}
-	k.problem.Direct = true
+	k.problem.WeightType = k.half.Type
 	if k.problem.weights != nil {
 		if c.In[1].Shape != k.problem.weights {
 			return ErrRebind
@@ -37,12 +37,15 @@ func (k *halfConv) Refill(t *Task) error {
 // setForm sets the form of constant weights, which keep 16 bits.
 func (k *halfConv) setForm(t *Task) {
 	if panels, ok := k.problem.formOf(t); ok {
-		t.setForm(1, Form{
-			Name:   fmt.Sprintf("16-bit convolution panels of %s", panels),
-			Bytes:  2 * panels.Floats(),
-			Pack:   func(dst, src []byte) { panels.PackHalf(view[uint16](dst), view[uint16](src)) },
-			Unpack: func(dst, src []byte) { panels.UnpackHalf(view[uint16](dst), view[uint16](src)) },
-		})
+		form := Form{
+			Name:  fmt.Sprintf("16-bit convolution panels of %s", panels),
+			Bytes: 2 * panels.Floats(),
+			Pack:  func(dst, src []byte) { panels.PackHalf(view[uint16](dst), view[uint16](src)) },
+		}
+		if panels.Restores() {
+			form.Unpack = func(dst, src []byte) { panels.UnpackHalf(view[uint16](dst), view[uint16](src)) }
+		}
+		t.setForm(1, form)
 	}
 }
 

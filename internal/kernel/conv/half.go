@@ -25,6 +25,7 @@ type Half struct {
 	perGroup int    // output channels
 	perInput int    // input channels of a group
 	groups   int    // per tile
+	direct   bool   // weights are not transformed
 	rowParts int    // tiles that share a box: each computes some of the channels
 	place    halfPlaces
 }
@@ -72,9 +73,11 @@ const (
 )
 
 // Prepare works out the tiles of a convolution, which is not prepared, but for
-// its sizes, and is Direct. It keeps it.
+// its sizes, and whose weights have the type. It keeps it.
 func (h *Half) Prepare(v *kernel.Variant, c *Conv) {
 	h.v, h.whole = v, c
+	panels, _ := c.WeightPanels(v)
+	h.direct = panels.winograd == 0
 	c.Resolve()
 	c.InSteps.setBatch(c.InChannels)
 	c.ResidualSteps.orElse(c.out)
@@ -101,6 +104,9 @@ func (h *Half) tileSizes() (sizes [MaxSpatial]int) {
 	c, out := h.whole, &h.outputs
 	perOutput := max(1, h.perInput*c.taps*h.perGroup)
 	positions := max(directPositions, min(halfProducts/perOutput, halfFloats/max(1, h.perInput, h.perGroup)))
+	if !h.direct { // boxes are transformed, with what is around them
+		positions = max(positions, 2*halfFloats/max(h.perInput, h.perGroup))
+	}
 	if p := c.Pool; p != nil {
 		positions = max(1, positions/kernel.Product(p.stride[:]))
 	}
@@ -137,7 +143,11 @@ func (h *Half) evenSizes(sizes [MaxSpatial]int) [MaxSpatial]int {
 		h.groups--
 	}
 	for i := range sizes {
-		sizes[i] = kernel.EvenTile(h.outputs[i], max(1, sizes[i]), 1)
+		unit := 1
+		if !h.direct && i > 0 && h.outputs[i] > 2 { // whole tiles of the algorithm
+			unit = 2
+		}
+		sizes[i] = min(max(1, h.outputs[i]), kernel.EvenTile(h.outputs[i], max(1, sizes[i]), unit))
 	}
 	return sizes
 }
@@ -266,21 +276,22 @@ func (h *Half) prepareParts() {
 // setPart prepares a float32 convolution of boxes of one kind.
 func (h *Half) setPart(i int, cuts *[MaxSpatial]cut, wanted int) {
 	c, part := h.whole, &h.parts[i]
+	skip := MaxSpatial - len(c.Window.Kernel) // axes that the convolution has not
 	w := &part.Window
 	to := Conv{
 		Batch: 1, Group: h.groups, InChannels: h.groups * h.perInput, OutChannels: h.groups * h.perGroup,
 		Window: Window{
-			In: w.In[:0], Out: w.Out[:0], Kernel: append(w.Kernel[:0], c.kernel[:]...), Stride: append(w.Stride[:0], c.stride[:]...),
-			Dilation: append(w.Dilation[:0], c.dilation[:]...), PadBegin: w.PadBegin[:0], PadEnd: w.PadEnd[:0],
+			In: w.In[:0], Out: w.Out[:0], Kernel: append(w.Kernel[:0], c.kernel[skip:]...), Stride: append(w.Stride[:0], c.stride[skip:]...),
+			Dilation: append(w.Dilation[:0], c.dilation[skip:]...), PadBegin: w.PadBegin[:0], PadEnd: w.PadEnd[:0],
 		},
-		ScaleShift: c.ScaleShift, PrologueRelu: c.PrologueRelu, PackedWeights: c.PackedWeights, Direct: true,
+		ScaleShift: c.ScaleShift, PrologueRelu: c.PrologueRelu, PackedWeights: c.PackedWeights, Direct: h.direct,
 		WantedTiles: wanted, Epilogue: c.Epilogue,
 	}
 	if !h.narrow() {
 		to.WeightType = h.Type
 	}
 	w = &to.Window
-	for _, k := range cuts {
+	for _, k := range cuts[skip:] {
 		w.In, w.Out = append(w.In, k.in.n), append(w.Out, k.conv.n)
 		w.PadBegin, w.PadEnd = append(w.PadBegin, k.in.before), append(w.PadEnd, k.in.after)
 	}
@@ -288,11 +299,11 @@ func (h *Half) setPart(i int, cuts *[MaxSpatial]cut, wanted int) {
 		of := &h.pools[i]
 		w := &of.Window
 		pool := Pool{Kind: p.Kind, Window: Window{
-			In: w.In[:0], Out: w.Out[:0], Kernel: append(w.Kernel[:0], p.kernel[:]...), Stride: append(w.Stride[:0], p.stride[:]...),
-			Dilation: append(w.Dilation[:0], p.dilation[:]...), PadBegin: w.PadBegin[:0], PadEnd: w.PadEnd[:0],
+			In: w.In[:0], Out: w.Out[:0], Kernel: append(w.Kernel[:0], p.kernel[skip:]...), Stride: append(w.Stride[:0], p.stride[skip:]...),
+			Dilation: append(w.Dilation[:0], p.dilation[skip:]...), PadBegin: w.PadBegin[:0], PadEnd: w.PadEnd[:0],
 		}}
 		w = &pool.Window
-		for _, k := range cuts {
+		for _, k := range cuts[skip:] {
 			w.Out = append(w.Out, k.out.n)
 			w.PadBegin, w.PadEnd = append(w.PadBegin, k.pool.before), append(w.PadEnd, k.pool.after)
 		}

@@ -3,6 +3,7 @@ package conv
 import (
 	"fmt"
 
+	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/internal/kernel/gemm"
 )
@@ -23,10 +24,11 @@ import (
 type WeightPanels struct {
 	groups, channels, depth int // channels of a group
 	lanes                   int
-	width                   int // channels of a panel that is not the last
-	stored                  int // channels of a group with those that fill up a vector
-	taps                    int // if the products are ordered by tap, else 0
-	winograd                int // if they are transformed: the algorithm, counted from 1
+	width                   int         // channels of a panel that is not the last
+	stored                  int         // channels of a group with those that fill up a vector
+	taps                    int         // if the products are ordered by tap, else 0
+	winograd                int         // if they are transformed: the algorithm, counted from 1
+	half                    dtype.DType // of transformed weights of 16 bits, else Invalid
 }
 
 // Panels are wider where they are read by rows at most widths of the picture:
@@ -56,6 +58,7 @@ func (c *Conv) WeightPanels(v *kernel.Variant) (p WeightPanels, ok bool) {
 		return p, false
 	}
 	if p.winograd = c.winogradForm(v); p.winograd > 0 {
+		p.half = c.WeightType
 		return p, true
 	}
 	rows := c.mayRows(v)
@@ -86,8 +89,14 @@ func (p *WeightPanels) rowsPay(wide float64) bool {
 	return rows < 0.95*direct
 }
 
-// Floats returns the size of packed weights.
-func (p WeightPanels) Floats() int { return p.groups*p.groupFloats() + max(0, p.lanes-p.channels) }
+// Floats returns the size of packed weights, in elements.
+func (p WeightPanels) Floats() int {
+	n := p.groups*p.groupFloats() + max(0, p.lanes-p.channels)
+	if p.half != dtype.Invalid {
+		n++ // halfFactor's
+	}
+	return n
+}
 
 // String names the panels: equal names, equal panels of equal weights.
 func (p WeightPanels) String() string {
@@ -97,6 +106,9 @@ func (p WeightPanels) String() string {
 	}
 	if p.winograd > 0 {
 		order = fmt.Sprintf(", transformed for tiles of %d outputs", kernel.Winograds[p.winograd-1].Outputs)
+	}
+	if p.half != dtype.Invalid {
+		order += fmt.Sprint(", rounded to ", p.half)
 	}
 	return fmt.Sprintf("%d groups of %dx%d in panels of %d, vectors of %d%s", p.groups, p.channels, p.depth, p.width, p.lanes, order)
 }
@@ -126,8 +138,14 @@ func (p WeightPanels) Pack(dst, weights []float32) {
 	packPanels(&p, dst, weights)
 }
 
-// PackHalf is Pack for weights of 16 bits, which are not transformed.
-func (p WeightPanels) PackHalf(dst, weights []uint16) { packPanels(&p, dst, weights) }
+// PackHalf is Pack for weights of 16 bits.
+func (p WeightPanels) PackHalf(dst, weights []uint16) {
+	if p.winograd > 0 {
+		p.packHalfWinograd(dst, weights)
+		return
+	}
+	packPanels(&p, dst, weights)
+}
 
 func packPanels[T float32 | uint16](p *WeightPanels, dst, weights []T) {
 	for g := range p.groups {

@@ -19,8 +19,14 @@ func (c *Conv) weights(args *Args, at, n int) []float32 {
 	if !c.isHalf() {
 		return args.Weights[at:][:n]
 	}
-	elementwise.Widen(c.v, c.WeightType, args.wide[:n], args.HalfWeights[at:at+n], 0, 1)
-	return args.wide[:n]
+	wide := args.wide[:n]
+	elementwise.Widen(c.v, c.WeightType, wide, args.HalfWeights[at:at+n], 0, 1)
+	if c.panels.winograd > 0 && args.HalfWeights[len(args.HalfWeights)-1] != 0 {
+		for i := range wide {
+			wide[i] *= halfFactor
+		}
+	}
+	return wide
 }
 
 // wideBlock is the scratch for the weights that a direct convolution widens at
@@ -30,6 +36,9 @@ func (c *Conv) wideBlock() int {
 		return 0
 	}
 	depth := c.direct.block
+	if c.panels.winograd > 0 {
+		return depth * 2 * c.v.Conv.Lanes
+	}
 	if c.panels.taps == 0 {
 		depth *= c.taps
 	}

@@ -50,8 +50,10 @@ type winogradConv struct {
 
 // winogradReads is, by algorithm, how many products of a transformed weight, or
 // of one as it is, take as long as reading it: those of the algorithm for many
-// channels come from farther away.
+// channels come from farther away. One of 16 bits is widened, too.
 var winogradReads = [...]int{16, 4}
+
+const widenReads = 24
 
 // winogradForm returns the algorithm, counted from 1, or 0 for none. It follows
 // from attributes, the shape of the weights and the variant, because the form
@@ -70,7 +72,7 @@ func (c *Conv) winogradForm(v *kernel.Variant) int {
 		return 0
 	}
 	form := 1
-	if last := len(kernel.Winograds); inputs*channels*square(kernel.Winograds[last-1].Size()) <= winogradFloats {
+	if last := len(kernel.Winograds); !c.isHalf() && inputs*channels*square(kernel.Winograds[last-1].Size()) <= winogradFloats {
 		form = last
 	}
 	if c.FixedPictures > 0 && !c.fewerProducts(form) {
@@ -84,6 +86,9 @@ func (c *Conv) winogradForm(v *kernel.Variant) int {
 // are mostly outside, and it reads more weights for each.
 func (c *Conv) fewerProducts(form int) bool {
 	algorithm, reads := kernel.Winograds[form-1], winogradReads[form-1]
+	if c.isHalf() {
+		reads += widenReads
+	}
 	w := c.Window
 	w.Resolve()
 	m, tiles, outputs := algorithm.Outputs, c.FixedPictures, c.FixedPictures
@@ -130,7 +135,7 @@ func (c *Conv) tileWinograd() {
 	d.rowParts, d.colParts = kernel.CeilDiv(w.out[1], d.rows), kernel.CeilDiv(w.out[2], d.cols)
 	c.rowTiles, c.colTiles = kernel.CeilDiv(c.perGroup, c.rowTile), d.rowParts*d.colParts
 	c.finishWinograd()
-	c.packB, c.region = d.planes, c.directSums()
+	c.packB, c.region, c.packA = d.planes, c.directSums(), c.wideBlock()
 }
 
 // pooledWinograd is the preparation for areas of a convolution under a pool.
@@ -220,10 +225,10 @@ func (c *Conv) winogradSums(batch, group, row, end int, a outputArea, scratch, s
 		for p := row; p < end; p += 2 * lanes {
 			vectors := c.vectorsAt(p)
 			step := vectors * lanes
-			weights := args.Weights[c.panels.winogradAt(group, p, k):][:elements*n*step]
+			at := c.panels.winogradAt(group, p, k)
 			call.WeightStep, call.SumStep = 4*step, 4*step
 			for e := range elements {
-				call.Weights = &weights[e*n*step]
+				call.Weights = &c.weights(args, at+e*n*step, n*step)[0]
 				c.multiplyTiles(&call, vectors, t.y, t.x, g.tilesX+1, transformed[e*g.block:], scratch[((p-row)/lanes*elements+e*vectors)*g.sums:])
 			}
 		}
