@@ -100,17 +100,17 @@ func (l *library) MemGetInfo(ctx Context) (free, total uint64, err error) {
 }
 
 func (l *library) PointerGetAttributes(p Pointer) (PointerInfo, error) {
-	const n = 4
+	const n = 5
 	c := newCall()
 	defer c.release()
-	// outs[4:6] is CUpointer_attribute[4], params is void *[4].
-	attributes := (*[n]uint32)(unsafe.Pointer(&c.outs[4]))
-	*attributes = [n]uint32{pointerContext, pointerMemoryType, pointerIsManaged, pointerDeviceOrdinal}
-	c.params = append(c.params[:0], c.out(0), c.out(1), c.out(2), c.out(3))
-	if err := l.do(c, cuPointerGetAttributes, n, c.out(4), uintptr(unsafe.Pointer(&c.params[0])), uintptr(p)); err != nil {
+	// outs[5:8] is CUpointer_attribute[5], params is void *[5].
+	attributes := (*[n]uint32)(unsafe.Pointer(&c.outs[n]))
+	*attributes = [n]uint32{pointerContext, pointerMemoryType, pointerIsManaged, pointerDeviceOrdinal, pointerIPC}
+	c.params = append(c.params[:0], c.out(0), c.out(1), c.out(2), c.out(3), c.out(4))
+	if err := l.do(c, cuPointerGetAttributes, n, c.out(n), uintptr(unsafe.Pointer(&c.params[0])), uintptr(p)); err != nil {
 		return PointerInfo{}, err
 	}
-	info := PointerInfo{Context: Context(c.outs[0]), Type: MemoryType(uint32(c.outs[1])), Managed: uint8(c.outs[2]) != 0, Ordinal: int(int32(c.outs[3]))}
+	info := PointerInfo{Context: Context(c.outs[0]), Type: MemoryType(uint32(c.outs[1])), Managed: uint8(c.outs[2]) != 0, Ordinal: int(int32(c.outs[3])), IPC: uint8(c.outs[4]) != 0}
 	if info.Type == TypeUnknown {
 		return PointerInfo{}, nil // the driver's ordinal is then none, in its own way
 	}

@@ -145,7 +145,10 @@ type Driver interface {
 	GraphExecDestroy(Context, Exec) error
 	GraphDestroy(Context, Graph) error
 
-	// The older interface of sharing, for memory of MemAlloc.
+	// The older interface of sharing, for memory of MemAlloc. A handle is of
+	// the whole allocation that contains p, and opens at its base, in other
+	// processes only. Memory that is freed while another process has it open
+	// is undefined.
 	IpcGetMemHandle(ctx Context, p Pointer) (IPCHandle, error)
 	IpcOpenMemHandle(ctx Context, h IPCHandle) (Pointer, error)
 	IpcCloseMemHandle(Context, Pointer) error
@@ -247,6 +250,7 @@ type PointerInfo struct {
 	Context Context
 	Ordinal int
 	Managed bool
+	IPC     bool // IpcGetMemHandle shares it: memory of MemAlloc
 }
 
 // MemoryType is CUmemorytype.

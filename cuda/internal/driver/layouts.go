@@ -51,21 +51,22 @@ type memAccessDesc struct {
 
 // The constants of cuda.h that only calls use.
 const (
-	allocationTypePinned  = 1 // CU_MEM_ALLOCATION_TYPE_PINNED
-	locationTypeDevice    = 1 // CU_MEM_LOCATION_TYPE_DEVICE
-	handleTypePOSIX       = 1 // CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
-	attachGlobal          = 1 // CU_MEM_ATTACH_GLOBAL
-	hostAllocPortable     = 1 // CU_MEMHOSTALLOC_PORTABLE
-	captureRelaxed        = 2 // CU_STREAM_CAPTURE_MODE_RELAXED
-	ipcLazyEnablePeer     = 1 // CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
-	pointerContext        = 1 // CU_POINTER_ATTRIBUTE_CONTEXT
-	pointerMemoryType     = 2 // CU_POINTER_ATTRIBUTE_MEMORY_TYPE
-	pointerIsManaged      = 8 // CU_POINTER_ATTRIBUTE_IS_MANAGED
-	pointerDeviceOrdinal  = 9 // CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
-	jitInfoLogBuffer      = 3 // CU_JIT_INFO_LOG_BUFFER
-	jitInfoLogBufferSize  = 4 // CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES
-	jitErrorLogBuffer     = 5 // CU_JIT_ERROR_LOG_BUFFER
-	jitErrorLogBufferSize = 6 // CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES
+	allocationTypePinned  = 1  // CU_MEM_ALLOCATION_TYPE_PINNED
+	locationTypeDevice    = 1  // CU_MEM_LOCATION_TYPE_DEVICE
+	handleTypePOSIX       = 1  // CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+	attachGlobal          = 1  // CU_MEM_ATTACH_GLOBAL
+	hostAllocPortable     = 1  // CU_MEMHOSTALLOC_PORTABLE
+	captureRelaxed        = 2  // CU_STREAM_CAPTURE_MODE_RELAXED
+	ipcLazyEnablePeer     = 1  // CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
+	pointerContext        = 1  // CU_POINTER_ATTRIBUTE_CONTEXT
+	pointerMemoryType     = 2  // CU_POINTER_ATTRIBUTE_MEMORY_TYPE
+	pointerIsManaged      = 8  // CU_POINTER_ATTRIBUTE_IS_MANAGED
+	pointerDeviceOrdinal  = 9  // CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+	pointerIPC            = 10 // CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE
+	jitInfoLogBuffer      = 3  // CU_JIT_INFO_LOG_BUFFER
+	jitInfoLogBufferSize  = 4  // CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES
+	jitErrorLogBuffer     = 5  // CU_JIT_ERROR_LOG_BUFFER
+	jitErrorLogBufferSize = 6  // CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES
 )
 
 // memcpy2D returns the parameters of cuMemcpy2DAsync; false if a side of the

@@ -54,6 +54,9 @@ func (m *Machine) MemFree(ctx driver.Context, p driver.Pointer) error {
 		}
 	}
 	if a.mem.file != nil {
+		if a.mem.file.elsewhere() {
+			m.report(Misuse, "memory%s is freed that another process has open", a.site)
+		}
 		a.mem.file.revoke(a.mem.data)
 	}
 	m.dropArea(a)
@@ -136,7 +139,7 @@ func (m *Machine) PointerGetAttributes(p driver.Pointer) (driver.PointerInfo, er
 	}
 	return driver.PointerInfo{
 		Type: driver.TypeDevice, Context: a.ctx.handle,
-		Ordinal: a.mem.device.ordinal, Managed: a.kind == kindManaged,
+		Ordinal: a.mem.device.ordinal, Managed: a.kind == kindManaged, IPC: a.kind == kindAlloc && !m.cfg.NoIPC,
 	}, nil
 }
 

@@ -12,7 +12,10 @@ import (
 // importers open; the memory is the exporter's and ends with it.
 
 // importer are the imports of a machine.
-type importer struct{ areas map[importKey]*area }
+type importer struct {
+	areas  map[importKey]*area
+	closed map[driver.Pointer]bool // addresses that nothing is at since
+}
 
 type importKey struct {
 	nonce uint64
@@ -20,20 +23,31 @@ type importKey struct {
 }
 
 // foreign is memory of another machine.
-type foreign struct{ file *backing }
+type foreign struct {
+	file   *backing
+	orphan bool // the exporter has ended
+}
 
-// valid says why the memory is gone.
+// valid says why the memory is gone. What was in the memory of a process that
+// has ended is undefined, which is no fault: from then on its bytes are others
+// and count as not written.
 func (f *foreign) valid() error {
 	if f.file.head.state.Load() != stateLive {
 		return errors.New("the process that exported it has freed it")
 	}
-	if !f.file.held(0) {
-		return errors.New("the process that exported it has ended")
+	if !f.orphan && !f.file.held(0) {
+		f.orphan = true
+		data := f.file.bytes()
+		for i := range data {
+			data[i] = freedByte
+		}
+		clear(f.file.bitmap())
 	}
 	return nil
 }
 
-// IpcGetMemHandle implements [driver.Driver].
+// IpcGetMemHandle implements [driver.Driver]. The handle is of the allocation,
+// wherever in it p is.
 func (m *Machine) IpcGetMemHandle(ctx driver.Context, p driver.Pointer) (driver.IPCHandle, error) {
 	const call = "IpcGetMemHandle"
 	if _, err := m.in(call, ctx); err != nil {
@@ -44,7 +58,7 @@ func (m *Machine) IpcGetMemHandle(ctx driver.Context, p driver.Pointer) (driver.
 		return driver.IPCHandle{}, fail(call, driver.NotSupported)
 	}
 	a := m.space.find(p)
-	if a == nil || a.base != p || a.kind != kindAlloc {
+	if a == nil || a.kind != kindAlloc {
 		return driver.IPCHandle{}, fail(call, driver.InvalidValue)
 	}
 	if err := m.share(a.mem, m.cfg.Registry); err != nil {
@@ -69,7 +83,7 @@ func (m *Machine) ticketFor(h driver.IPCHandle, event bool) (ticket, driver.Resu
 }
 
 // IpcOpenMemHandle implements [driver.Driver]. A second open in a context
-// returns the same address.
+// returns the same address; older drivers refuse it, so it is reported.
 func (m *Machine) IpcOpenMemHandle(ctx driver.Context, h driver.IPCHandle) (driver.Pointer, error) {
 	const call = "IpcOpenMemHandle"
 	c, err := m.in(call, ctx)
@@ -83,6 +97,7 @@ func (m *Machine) IpcOpenMemHandle(ctx driver.Context, h driver.IPCHandle) (driv
 	}
 	key := importKey{t.nonce, c}
 	if a := m.imported.areas[key]; a != nil {
+		m.report(Misuse, "memory of another process is opened that is open%s", a.site)
 		a.opens++
 		return a.base, nil
 	}
@@ -96,14 +111,15 @@ func (m *Machine) IpcOpenMemHandle(ctx driver.Context, h driver.IPCHandle) (driv
 	}
 	p := &physical{
 		device: m.devices[b.head.device], size: b.head.size, data: b.bytes(), written: b.bitmap(),
-		file: b, foreign: &foreign{b}, refs: 1, site: here(),
+		file: b, foreign: &foreign{file: b}, refs: 1, site: here(),
 	}
 	a := &area{base: m.place(p.size), size: p.size, kind: kindImport, mem: p, ctx: c, opens: 1}
 	m.space.add(a)
 	if m.imported.areas == nil {
-		m.imported.areas = map[importKey]*area{}
+		m.imported.areas, m.imported.closed = map[importKey]*area{}, map[driver.Pointer]bool{}
 	}
 	m.imported.areas[key] = a
+	delete(m.imported.closed, a.base)
 	return a.base, nil
 }
 
@@ -127,9 +143,13 @@ func (m *Machine) IpcCloseMemHandle(ctx driver.Context, p driver.Pointer) error 
 	defer m.end()
 	a := m.space.find(p)
 	if a == nil || a.base != p || a.kind != kindImport || a.ctx != c {
+		if a == nil && m.imported.closed[p] {
+			m.report(Misuse, "memory of another process is closed that is closed already")
+		}
 		return fail(call, driver.InvalidValue)
 	}
 	if a.opens--; a.opens == 0 {
+		m.imported.closed[p] = true
 		m.dropArea(a)
 	}
 	return nil

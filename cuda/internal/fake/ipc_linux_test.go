@@ -108,7 +108,10 @@ func TestLegacyMemory(t *testing.T) {
 		a.put(0, p, bytes.Repeat([]byte{5}, 900))
 		h, err := a.IpcGetMemHandle(a.ctx[0], p)
 		a.ok(err)
-		_, err = a.IpcGetMemHandle(a.ctx[0], p+1)
+		if within, err := a.IpcGetMemHandle(a.ctx[0], p+999); within != h || err != nil {
+			t.Errorf("got %x, %v for a part of the allocation, want the handle of all, %x", within, err, h)
+		}
+		_, err = a.IpcGetMemHandle(a.ctx[0], p+1000)
 		want(t, err, driver.InvalidValue)
 		_, err = a.IpcOpenMemHandle(a.ctx[0], h)
 		want(t, err, driver.InvalidContext)
@@ -117,6 +120,7 @@ func TestLegacyMemory(t *testing.T) {
 		if again, err := b.IpcOpenMemHandle(b.ctx[0], h); again != q || err != nil {
 			t.Errorf("got %#x, %v at the second open, want %#x", uint64(again), err, uint64(q))
 		}
+		b.reported(Misuse)
 		if got := b.get(0, q, 900); got[899] != 5 {
 			t.Errorf("got %d, want 5", got[899])
 		}
@@ -132,6 +136,7 @@ func TestLegacyMemory(t *testing.T) {
 		b.get(0, q, 1)
 		b.ok(b.IpcCloseMemHandle(b.ctx[0], q))
 		want(t, b.IpcCloseMemHandle(b.ctx[0], q), driver.InvalidValue)
+		b.reported(Misuse)
 		a.ok(a.MemFree(a.ctx[0], p))
 		_, err = b.IpcOpenMemHandle(b.ctx[0], h)
 		want(t, err, mapFailed)
@@ -142,29 +147,55 @@ func TestLegacyMemory(t *testing.T) {
 }
 
 // TestFreedWhileImported: memory that its exporter frees while another machine
-// has it open is a fault there.
+// has it open is misuse there, and a fault here.
 func TestFreedWhileImported(t *testing.T) {
-	for what, end := range map[string]func(a *bench, p driver.Pointer){
-		"freed": func(a *bench, p driver.Pointer) { a.ok(a.MemFree(a.ctx[0], p)) },
-		"ended": func(a *bench, _ driver.Pointer) { <-a.Exit() },
-	} {
-		pairs(t, func(t *testing.T, a, b *bench) {
-			p := a.alloc(0, 8)
-			a.put(0, p, []byte("abcdefgh"))
-			h, err := a.IpcGetMemHandle(a.ctx[0], p)
-			a.ok(err)
-			q, err := b.IpcOpenMemHandle(b.ctx[0], h)
-			b.ok(err)
-			b.get(0, q, 8)
-			end(a, p)
-			b.ok(b.MemsetD8Async(b.ctx[0], q, 0, 1, 1))
-			want(t, b.CtxSynchronize(b.ctx[0]), driver.IllegalAddress)
-			if r := b.TakeReports(); len(r) != 1 || !strings.Contains(r[0].Text, what) {
-				t.Errorf("%s: got reports %v", what, r)
-			}
-			b.ok(b.DevicePrimaryCtxRelease(0)) // closes the import
-		})
-	}
+	pairs(t, func(t *testing.T, a, b *bench) {
+		p := a.alloc(0, 8)
+		a.put(0, p, []byte("abcdefgh"))
+		h, err := a.IpcGetMemHandle(a.ctx[0], p)
+		a.ok(err)
+		q, err := b.IpcOpenMemHandle(b.ctx[0], h)
+		b.ok(err)
+		b.get(0, q, 8)
+		a.ok(a.MemFree(a.ctx[0], p))
+		a.reported(Misuse)
+		b.ok(b.MemsetD8Async(b.ctx[0], q, 0, 1, 1))
+		want(t, b.CtxSynchronize(b.ctx[0]), driver.IllegalAddress)
+		if r := b.TakeReports(); len(r) != 1 || !strings.Contains(r[0].Text, "freed") {
+			t.Errorf("got reports %v", r)
+		}
+		b.ok(b.DevicePrimaryCtxRelease(0)) // closes the import
+	})
+}
+
+// TestEndedWhileImported: what was in the memory of an exporter that has ended
+// is undefined. An importer that has ended has nothing open.
+func TestEndedWhileImported(t *testing.T) {
+	pairs(t, func(t *testing.T, a, b *bench) {
+		p := a.alloc(0, 8)
+		a.put(0, p, []byte("abcdefgh"))
+		h, err := a.IpcGetMemHandle(a.ctx[0], p)
+		a.ok(err)
+		q, err := b.IpcOpenMemHandle(b.ctx[0], h)
+		b.ok(err)
+		<-a.Exit()
+		if got := b.get(0, q, 8); string(got) == "abcdefgh" {
+			t.Errorf("got %q of an exporter that has ended", got)
+		}
+		b.reported(Unwritten)
+		b.ok(b.IpcCloseMemHandle(b.ctx[0], q))
+		b.quiet()
+	})
+	pairs(t, func(t *testing.T, a, b *bench) {
+		p := a.alloc(0, 8)
+		h, err := a.IpcGetMemHandle(a.ctx[0], p)
+		a.ok(err)
+		_, err = b.IpcOpenMemHandle(b.ctx[0], h)
+		b.ok(err)
+		<-b.Exit()
+		a.ok(a.MemFree(a.ctx[0], p))
+		a.quiet()
+	})
 }
 
 // TestOpenAfterEnd: what a dead process left in the registry cannot be opened.

@@ -160,6 +160,17 @@ func (b *backing) disown() {
 	_ = b.setLock(unix.F_UNLCK, int64(b.number))
 }
 
+// elsewhere reports whether another machine has the memory open. Its lock says
+// so, which ends with its process.
+func (b *backing) elsewhere() bool {
+	for n := range b.head.machines.Load() {
+		if n+1 != b.number && b.held(int64(n+1)) {
+			return true
+		}
+	}
+	return false
+}
+
 // revoke marks the memory as freed, for the machines that opened it. What they
 // read from now on is not what was there.
 func (b *backing) revoke(data []byte) {

@@ -20,6 +20,7 @@ type (
 
 func (*backing) close()                        {}
 func (*backing) revoke([]byte)                 {}
+func (*backing) elsewhere() bool               { return false }
 func (*foreign) valid() error                  { return nil }
 func (*shared) close(*Machine)                 {}
 func (*shared) recorder(*Machine) func()       { return nil }

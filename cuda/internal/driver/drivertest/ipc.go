@@ -12,6 +12,9 @@ func testIPCMemory(r *rig) {
 	if h == (driver.IPCHandle{}) {
 		r.Error("got a handle of zeros")
 	}
+	if within, err := r.IpcGetMemHandle(r.ctx, p+4096); err == nil && within != h {
+		r.Error("got another handle for a part of the allocation")
+	}
 	q, err := r.IpcOpenMemHandle(r.ctx, h)
 	r.fails("IpcOpenMemHandle in the process that exports", err)
 	if err == nil {

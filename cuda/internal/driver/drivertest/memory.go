@@ -120,7 +120,7 @@ func testManaged(r *rig) {
 	p, err := r.MemAllocManaged(r.ctx, n)
 	r.found(err)
 	info := must(r.PointerGetAttributes(p))(r.T)
-	if !info.Managed || info.Type == driver.TypeUnknown {
+	if !info.Managed || info.Type == driver.TypeUnknown || info.IPC {
 		r.Errorf("PointerGetAttributes: got %+v, want managed memory", info)
 	}
 	r.check(r.MemsetD8Async(r.ctx, p, 0x33, n, r.s))
@@ -139,7 +139,7 @@ func testPools(r *rig) {
 	p := must(r.MemAllocAsync(r.ctx, n, r.s))(r.T)
 	r.check(r.MemsetD8Async(r.ctx, p, 0x44, n, r.s))
 	r.holds("memory of a pool", p, 0x44, n)
-	if info := must(r.PointerGetAttributes(p))(r.T); info.Type != driver.TypeDevice || info.Managed {
+	if info := must(r.PointerGetAttributes(p))(r.T); info.Type != driver.TypeDevice || info.Managed || info.IPC {
 		r.Errorf("PointerGetAttributes: got %+v, want device memory", info)
 	}
 	r.check(r.MemFreeAsync(r.ctx, p, r.s))
@@ -151,7 +151,8 @@ func testPools(r *rig) {
 
 func testPointers(r *rig) {
 	p := r.alloc(4096)
-	want := driver.PointerInfo{Type: driver.TypeDevice, Context: r.ctx, Ordinal: int(r.dev)}
+	shares := must(r.DeviceGetAttribute(driver.IPCEventSupported, r.dev))(r.T) != 0
+	want := driver.PointerInfo{Type: driver.TypeDevice, Context: r.ctx, Ordinal: int(r.dev), IPC: shares}
 	for _, a := range []driver.Pointer{p, p + 4095} {
 		if got := must(r.PointerGetAttributes(a))(r.T); got != want {
 			r.Errorf("PointerGetAttributes of device memory: got %+v, want %+v", got, want)

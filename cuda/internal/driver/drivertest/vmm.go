@@ -55,7 +55,7 @@ func testVirtualMemory(r *rig) {
 	r.mapped(p+driver.Pointer(g), 2*g, second)
 	r.check(r.MemsetD8Async(r.ctx, p+driver.Pointer(g)-8, 0x11, 16, r.s))
 	r.holds("across two allocations", p+driver.Pointer(g)-8, 0x11, 16)
-	if info := must(r.PointerGetAttributes(p + 5))(r.T); info.Type != driver.TypeDevice || info.Ordinal != int(r.dev) {
+	if info := must(r.PointerGetAttributes(p + 5))(r.T); info.Type != driver.TypeDevice || info.Ordinal != int(r.dev) || info.IPC {
 		r.Errorf("PointerGetAttributes: got %+v, want device memory", info)
 	}
 	// The mapping keeps the memory, and gives a handle again.

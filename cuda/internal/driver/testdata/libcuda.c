@@ -55,6 +55,7 @@ enum { DEVICE = 1, MANAGED, HOST, RESERVATION, MAPPING, MEMORY, STREAM, EVENT, M
 
 typedef struct { int kind; u64 at, size; struct ctx *ctx; void *extra; } object;
 static object objects[4096];
+static int pooled; // whose address marks memory of the pool
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static object *add(int kind, u64 at, u64 size, struct ctx *c) {
@@ -246,7 +247,13 @@ static result release(int kind, u64 p) { CTX; object *o = find(kind, p); if (!o)
 static result cuMemAlloc(ptr *p, size_t n) { record(1, U(n)); return allocate(DEVICE, p, n); }
 static result cuMemFree(ptr p) { return find(MANAGED, p) ? release(MANAGED, p) : release(DEVICE, p); }
 static result cuMemAllocManaged(ptr *p, size_t n, u32 flags) { return flags == 1 ? allocate(MANAGED, p, n) : VALUE; }
-static result cuMemAllocAsync(ptr *p, size_t n, u64 s) { INIT; KNOWN(s); record(2, U(n), s); return allocate(DEVICE, p, n); }
+static result cuMemAllocAsync(ptr *p, size_t n, u64 s) {
+	INIT; KNOWN(s);
+	record(2, U(n), s);
+	result r = allocate(DEVICE, p, n);
+	if (!r) find(DEVICE, *p)->extra = &pooled;
+	return r;
+}
 static result cuMemFreeAsync(ptr p, u64 s) { INIT; KNOWN(s); record(2, p, s); return release(DEVICE, p); }
 static result cuDeviceGetDefaultMemPool(u64 *p, device dev) { DEV; *p = 0x1000 + dev; return OK; }
 static result cuMemPoolTrimTo(u64 p, size_t keep) { INIT; record(2, p, U(keep)); return p >> 1 == 0x800 ? OK : VALUE; }
@@ -265,6 +272,7 @@ static result cuPointerGetAttributes(u32 n, int *attributes, void **data, ptr p)
 		case 2: *(u32 *)data[i] = o ? type : 0; break;
 		case 8: *(u32 *)data[i] = managed; break;
 		case 9: *(int *)data[i] = o ? (o->ctx ? o->ctx->dev : 0) : -2; break;
+		case 10: *(char *)data[i] = o && o == containing(DEVICE, p) && o->extra != &pooled; break;
 		default: return VALUE;
 		}
 	return OK;
