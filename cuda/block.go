@@ -1,12 +1,14 @@
 package cuda
 
 import (
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/tenure-go/tenure/cuda/internal/driver"
 	"github.com/tenure-go/tenure/memory"
+	"github.com/tenure-go/tenure/share"
 )
 
 // block is a range of device memory that is one buffer, or is kept for the
@@ -16,8 +18,9 @@ type block struct {
 	memory.Remote
 	d       *Device
 	bytes   int
-	home    home // where it goes at the end of its buffer
-	managed bool // the driver moves the bytes between the device and the host
+	home    home        // where it goes at the end of its buffer
+	managed bool        // the driver moves the bytes between the device and the host
+	living  func() bool // whether the process exists that has the bytes; nil if they do not end with another process
 
 	mu    sync.Mutex
 	wrote stamp
@@ -60,6 +63,9 @@ func (b *block) pointer() driver.Pointer { return driver.Pointer(b.Address) }
 // before makes later work of s wait for the work that must precede a use of
 // the bytes. The caller has s.mu.
 func (b *block) before(s *Stream, write bool) error {
+	if err := b.exists(); err != nil {
+		return err
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if err := s.await(b.wrote); err != nil {
@@ -83,6 +89,14 @@ func (b *block) before(s *Stream, write bool) error {
 		}
 	}
 	return nil
+}
+
+// exists fails for bytes that have ended with their process.
+func (b *block) exists() error {
+	if b.living == nil || b.living() {
+		return nil
+	}
+	return fmt.Errorf("cuda: use memory of another process on %s: the process has ended, and its memory with it: %w", b.d, share.ErrClosed)
 }
 
 // mustWait reports whether foreign work must precede a use of the bytes.

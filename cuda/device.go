@@ -33,6 +33,7 @@ type Device struct {
 	handles    sync.Map     // of driver.Stream: the *Stream that is open on it
 	borrowed   atomic.Int32 // imports that have not been given back, and tensors in page-locked memory
 	events     sharedEvents
+	shared     allocations
 	guests     atomic.Int32 // arenas and events of other processes that are open; noGuests when the device is closed
 	noReadOnly atomic.Bool  // the driver maps no memory that is only read
 	closed     atomic.Bool

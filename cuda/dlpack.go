@@ -2,6 +2,8 @@ package cuda
 
 import (
 	"fmt"
+	"sync"
+	"sync/atomic"
 
 	"github.com/tenure-go/tenure/cuda/internal/driver"
 	"github.com/tenure-go/tenure/dlpack"
@@ -44,6 +46,9 @@ func (e engine) Lend(r *memory.Remote, to dlpack.Stream, write bool) error {
 // precede makes later work of a stream that another library made wait for the
 // work that must come before a use of the bytes.
 func (b *block) precede(h driver.Stream, write bool) error {
+	if err := b.exists(); err != nil {
+		return err
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.mustWait(write) {
@@ -83,20 +88,45 @@ func (d *Device) precede(w stamp, h driver.Stream) error {
 type loan struct {
 	end   func()
 	ready stamp // the work of this package that the bytes were ready behind at first
+
+	mu     sync.Mutex
+	shared []*lending // what lends the bytes to other processes
 }
 
 // giveBack ends the loan when the work that uses the bytes is complete: the
 // library may give them to others at once, on any stream.
 func (l *loan) giveBack(b *block) {
+	if b.isUnused(l.ready) {
+		l.finish(b.d)
+		return
+	}
+	b.d.limbo.leave(b, func() { l.finish(b.d) })
+}
+
+// finish ends the loan, once all that lends the bytes to other processes has
+// let go of them. No work of this process uses them.
+func (l *loan) finish(d *Device) {
 	end := func() {
-		b.d.borrowed.Add(-1)
+		d.borrowed.Add(-1)
 		l.end()
 	}
-	if b.isUnused(l.ready) {
+	l.mu.Lock()
+	list := l.shared
+	l.mu.Unlock()
+	if len(list) == 0 {
 		end()
 		return
 	}
-	b.d.limbo.leave(b, end)
+	var left atomic.Int32
+	left.Store(int32(len(list)))
+	for _, s := range list {
+		s.ended(func() {
+			d.shared.drop(s.base)
+			if left.Add(-1) == 0 {
+				end()
+			}
+		})
+	}
 }
 
 // isUnused reports whether nothing has used the bytes since they were ready.

@@ -11,11 +11,11 @@ import (
 	"github.com/tenure-go/tenure/share"
 )
 
-// mappedChunk is memory of another process.
-type mappedChunk struct {
-	d     *Device
-	at    driver.Pointer
-	bytes uint64
+// view is memory of another process, or of another allocator of this one.
+type view struct {
+	d   *Device
+	at  driver.Pointer
+	end func() error // nil for memory of this process
 }
 
 // noGuests is the count of the guests of a closed device.
@@ -38,7 +38,7 @@ func (d *Device) enter(op string) error {
 // leave ends what enter began, after the arena or event is closed.
 func (d *Device) leave() { d.guests.Add(-1) }
 
-func (e engine) MapChunk(fd, bytes int) (view share.View, err error) {
+func (e engine) MapChunk(fd, bytes int) (v share.View, err error) {
 	d := e.d
 	if err := d.enter("map memory of another process"); err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func (e engine) MapChunk(fd, bytes int) (view share.View, err error) {
 	if err != nil {
 		return nil, d.fail("map memory of another process", err)
 	}
-	return &mappedChunk{d, at, uint64(bytes)}, nil
+	return &view{d, at, func() error { return d.unmap(at, uint64(bytes)) }}, nil
 }
 
 // mapView maps memory for reading. Tensors over it are read-only, too, where
@@ -76,8 +76,8 @@ func (d *Device) mapView(m driver.Memory, size uint64) (driver.Pointer, error) {
 	return at, err
 }
 
-func (c *mappedChunk) Block(at, bytes int, after share.Event, record uint32, done func()) (*memory.Buffer, error) {
-	b := &block{d: c.d, bytes: bytes, home: shared{done}}
+func (c *view) Block(at, bytes int, after share.Event, record uint32, living func() bool, done func()) (*memory.Buffer, error) {
+	b := &block{d: c.d, bytes: bytes, home: shared{done}, living: living}
 	b.Remote = memory.Remote{Device: c.d.mem, Address: uintptr(c.at) + uintptr(at), Keeper: b}
 	if e, is := after.(*foreignEvent); is {
 		b.wrote = stamp{e, e.learn(record)}
@@ -85,9 +85,12 @@ func (c *mappedChunk) Block(at, bytes int, after share.Event, record uint32, don
 	return c.d.mem.Adopt(&b.Remote, bytes, memory.Imported|memory.ReadOnly)
 }
 
-func (c *mappedChunk) Unmap() error {
+func (c *view) Unmap() error {
 	defer c.d.leave()
-	if err := c.d.unmap(c.at, c.bytes); err != nil && !isLost(err) {
+	if c.end == nil {
+		return nil
+	}
+	if err := c.end(); err != nil && !isLost(err) {
 		return c.d.fail("unmap memory of another process", err)
 	}
 	return nil

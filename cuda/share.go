@@ -129,7 +129,7 @@ func (b *block) written() (stamp, error) {
 	return stamp{s, s.submitted.Load()}, err
 }
 
-func (c *sharedChunk) Written(buf *memory.Buffer, wantEvent bool) (share.Source, uint32, bool, error) {
+func (e engine) Written(buf *memory.Buffer, wantEvent bool) (share.Source, uint32, bool, error) {
 	defer runtime.KeepAlive(buf)
 	b := blockOf(buf.Remote())
 	if b == nil {
@@ -140,9 +140,9 @@ func (c *sharedChunk) Written(buf *memory.Buffer, wantEvent bool) (share.Source,
 		return nil, 0, true, err
 	}
 	if s, ours := w.s.(*Stream); ours && wantEvent && b.d.events.work(b.d) {
-		e, record, err := s.publish(w.at)
-		if e != nil {
-			return e, record, false, nil
+		event, record, err := s.publish(w.at)
+		if event != nil {
+			return event, record, false, nil
 		}
 		if err != nil && isLost(err) {
 			return nil, 0, false, b.d.fail("share", err)
@@ -155,7 +155,7 @@ func (c *sharedChunk) Written(buf *memory.Buffer, wantEvent bool) (share.Source,
 	return nil, 0, complete, nil
 }
 
-func (c *sharedChunk) AwaitWritten(ctx context.Context, buf *memory.Buffer) error {
+func (e engine) AwaitWritten(ctx context.Context, buf *memory.Buffer) error {
 	defer runtime.KeepAlive(buf)
 	b := blockOf(buf.Remote())
 	if b == nil {

@@ -85,6 +85,14 @@ func TestKillMatrixOnDevice(t *testing.T) {
 					t.Error(wrong)
 				}
 			})
+			if step == 1 || step == 3 { // of the owner's arenas
+				continue
+			}
+			t.Run(fmt.Sprintf("%s dies at %d, in place", s.victim, step), func(t *testing.T) {
+				for _, wrong := range (cell{victim: s.victim, step: step, env: []string{"TENURE_CUDA_FOREIGN=100"}}).run(t) {
+					t.Error(wrong)
+				}
+			})
 		}
 	}
 }
@@ -95,13 +103,18 @@ func TestKillMatrixOnDeviceNotices(t *testing.T) {
 	if !invariant.Enabled {
 		t.Skip("only builds with the tag invariants can break the protocol")
 	}
-	for mutation, want := range map[string]string{"early reuse": "violation", "no reclaim": "leak", "no event": "violation"} {
+	for _, c := range []struct {
+		mutation, want string
+		foreign        int
+	}{{"early reuse", "violation", 0}, {"no reclaim", "leak", 0}, {"no event", "violation", 0}, {"early reuse", "violation", 100}, {"early end", "violation", 100}} {
 		var wrong []string
-		for tries := 0; tries < 10 && !strings.Contains(strings.Join(wrong, "\n"), "says "+want); tries++ {
-			wrong = cell{victim: "consumer", step: 27, env: []string{"TENURE_MUTATION=" + mutation, "TENURE_CUDA_FORWARD=0", "TENURE_CUDA_ROUNDS=20"}}.run(t)
+		for tries := 0; tries < 10 && !strings.Contains(strings.Join(wrong, "\n"), "says "+c.want); tries++ {
+			env := []string{"TENURE_MUTATION=" + c.mutation, "TENURE_CUDA_FORWARD=0", "TENURE_CUDA_ROUNDS=20", fmt.Sprintf("TENURE_CUDA_FOREIGN=%d", c.foreign)}
+			wrong = cell{victim: "consumer", step: 27, env: env}.run(t)
 		}
-		if !strings.Contains(strings.Join(wrong, "\n"), "says "+want) {
-			t.Errorf("%s: no %s was noticed, only %q", mutation, want, wrong)
+		t.Logf("%s, %d%% foreign: %.300q", c.mutation, c.foreign, wrong)
+		if !strings.Contains(strings.Join(wrong, "\n"), "says "+c.want) {
+			t.Errorf("%s, with %d%% of the tensors in other allocators' memory: no %s was noticed, only %q", c.mutation, c.foreign, c.want, wrong)
 		}
 	}
 }

@@ -147,7 +147,11 @@ func (s *side) stampTensor(on *cuda.Stream, x *tensor.Tensor, v uint32) error {
 // its input starts it with N peers, "run" makes it work until the next line,
 // which ends it.
 func ownerRole(s *side) error {
-	o, err := share.NewOwner(share.OnDevice(s.d.Memory()), share.WithLimit(64<<20))
+	o, err := share.NewOwner(share.OnDevice(s.d.Memory()), share.WithLimit(64<<20), share.InPlace())
+	if err != nil {
+		return err
+	}
+	lib, err := newLibrary(s.m, 3)
 	if err != nil {
 		return err
 	}
@@ -155,7 +159,7 @@ func ownerRole(s *side) error {
 	if err != nil {
 		return err
 	}
-	w := &stamper{side: s, o: o}
+	w := &stamper{side: s, o: o, lib: lib, foreign: setting("FOREIGN", 50)}
 	for range 3 {
 		on, err := s.d.NewStream()
 		if err != nil {
@@ -190,10 +194,14 @@ func ownerRole(s *side) error {
 			return err
 		}
 	}
+	w.releaseKept()
 	l.Close()
 	o.Close()
 	say("offers %d", w.offers)
 	checkEmpty(o)
+	if err := lib.close(); err != nil {
+		say("leak: %v", err)
+	}
 	s.reports(false)
 	return err
 }
@@ -216,6 +224,9 @@ func checkEmpty(o *share.Owner) {
 type stamper struct {
 	*side
 	o       *share.Owner
+	lib     *library
+	foreign int              // of 100 tensors, those of the library
+	kept    []*tensor.Tensor // of the library
 	streams []*cuda.Stream
 	stamp   uint32
 	offers  int
@@ -294,11 +305,46 @@ func (s *stamper) alive() (list []*share.Peer) {
 	return append([]*share.Peer{}, list...)
 }
 
+// tensor makes a stamped one, of the library or in the owner's arenas.
+func (s *stamper) tensor(foreign bool) (*tensor.Tensor, error) {
+	if foreign {
+		return s.lib.tensor(s.stamp, 1+s.draw(placeBytes/4))
+	}
+	x, err := tensor.Make(s.o, dtype.U32, shape.MustOf(1+s.draw(1<<s.draw(11))))
+	if err != nil {
+		return nil, err
+	}
+	if err := s.stampTensor(s.streams[s.draw(len(s.streams))], x, s.stamp); err != nil {
+		_ = x.Release()
+		return nil, err
+	}
+	return x, nil
+}
+
+// keep releases the library's tensors in turn, so that a segment may have
+// tensors whose leases end while others of it are held here.
+func (s *stamper) keep(x *tensor.Tensor) {
+	s.kept = append(s.kept, x)
+	if i := s.draw(len(s.kept)); len(s.kept) > 2 {
+		_ = s.kept[i].Release()
+		s.kept = append(s.kept[:i], s.kept[i+1:]...)
+	}
+}
+
+func (s *stamper) releaseKept() {
+	for _, x := range s.kept {
+		_ = x.Release()
+	}
+	s.kept = nil
+}
+
 // offer makes one tensor and offers it to all. Half of the offers wait for the
-// work, and a label that ends in "w" says so.
+// work. A label that ends in "w" says so, and that the tensor outlives its
+// owner.
 func (s *stamper) offer() error {
 	s.stamp++
-	x, err := tensor.Make(s.o, dtype.U32, shape.MustOf(1+s.draw(1<<s.draw(11))))
+	foreign := s.draw(100) < s.foreign
+	x, err := s.tensor(foreign)
 	if errors.Is(err, tensor.ErrLimit) { // consumers hold it all
 		time.Sleep(time.Millisecond)
 		return nil
@@ -306,14 +352,18 @@ func (s *stamper) offer() error {
 	if err != nil {
 		return err
 	}
-	defer x.Release()
-	if err := s.stampTensor(s.streams[s.draw(len(s.streams))], x, s.stamp); err != nil {
-		return err
+	if foreign {
+		defer s.keep(x)
+	} else {
+		defer x.Release()
 	}
-	label, opts := strconv.Itoa(int(s.stamp)), []share.OfferOption{share.WithoutCopy()}
+	label, opts := strconv.Itoa(int(s.stamp)), []share.OfferOption{}
+	if !foreign || setting("NOIPC", 0) == 0 {
+		opts = append(opts, share.WithoutCopy())
+	}
 	if s.draw(2) == 0 {
 		opts = append(opts, share.BeforeWork())
-	} else {
+	} else if !foreign {
 		label += "w"
 	}
 	to := s.alive()

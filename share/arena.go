@@ -35,14 +35,18 @@ type arena struct {
 	peers  int            // number of peers that have it mapped or were told of it
 	lost   int            // the same for disconnected peers
 	going  bool           // is being returned to the system
+	alloc  *Allocation    // memory of another allocator; shm, data, chunk, buf and spans are nil then
+	end    func()         // gives the last block of a retired allocation back
 	spoilt bool           // a device of a dead process may still read it: nothing is put into it any more
 }
 
 // block is a part of an arena that is not free.
 type block struct {
 	arena      *arena
+	key        int // in arena.blocks: the offset, and a number in an allocation, where blocks may overlap
 	span       *span
 	bytes      int // as requested
+	skew       int // in an allocation, bytes before the buffer: blocks begin at multiples of blockMultiple
 	generation uint32
 	refs       int            // leases and tickets
 	hold       *memory.Buffer // the one hold that all leases and tickets share; nil if there are none
@@ -117,7 +121,7 @@ func (o *Owner) take(bytes int) (*block, error) {
 
 func (o *Owner) occupy(a *arena, s *span, bytes int) *block {
 	o.generation++
-	b := &block{arena: a, span: s, bytes: bytes, generation: o.generation}
+	b := &block{arena: a, key: s.at, span: s, bytes: bytes, generation: o.generation}
 	a.blocks[s.at] = b
 	return b
 }
@@ -170,7 +174,7 @@ func (o *Owner) takeBack(size int) bool {
 	defer o.mu.Unlock()
 	var best *arena
 	for a := range o.retired {
-		if !a.going && !a.spoilt && a.spans.size >= size && (best == nil || a.spans.size < best.spans.size) {
+		if a.alloc == nil && !a.going && !a.spoilt && a.spans.size >= size && (best == nil || a.spans.size < best.spans.size) {
 			best = a
 		}
 	}
@@ -200,7 +204,9 @@ func (o *Owner) addArena(bytes int) error {
 		}
 	}
 	for a := range o.retired {
-		mapped += int64(a.size)
+		if a.alloc == nil {
+			mapped += int64(a.size)
+		}
 	}
 	o.mu.Unlock()
 	size := least
@@ -302,12 +308,13 @@ func (o *Owner) retireIf(may func(*arena) bool) (bytes int64) {
 // The pages of a mapped arena exist regardless of this process, so they still
 // count, here and in the statistics of package memory. If only disconnected
 // peers have the arena mapped, its bytes move to their accounts, as far as
-// these have room. The caller does not have o.mu.
+// these have room. An allocation of another allocator goes back to it when no
+// peer has it open, connected or not. The caller does not have o.mu.
 func (o *Owner) giveBack() {
 	o.mu.Lock()
 	var over []*arena
 	for a := range o.retired {
-		if a.peers == 0 && !a.going && o.pin(a) {
+		if a.peers == 0 && !a.going && (a.alloc == nil && o.pin(a) || a.alloc != nil && a.lost == 0) {
 			a.going = true
 			over = append(over, a)
 		}
@@ -317,12 +324,19 @@ func (o *Owner) giveBack() {
 		return
 	}
 	for _, a := range over {
+		if a.alloc != nil {
+			allocationsHere.Delete(a.id)
+			go a.end() // code of another library, which may wait for a goroutine that is here
+			continue
+		}
 		release(a.buf)
 	}
 	o.mu.Lock()
 	for _, a := range over {
 		delete(o.retired, a)
-		o.held -= int64(a.size)
+		if a.alloc == nil {
+			o.held -= int64(a.size)
+		}
 	}
 	o.tellReturn()
 	o.mu.Unlock()

@@ -273,7 +273,8 @@ func noError(code uint32, why string) error {
 }
 
 // Publish makes x available to peers under a name until it is withdrawn or the
-// owner is closed. A tensor outside of the arenas is copied into one now. The
+// owner is closed. A tensor outside of the arenas is copied into one now, unless
+// it is shared in place; see [InPlace]. The
 // caller keeps x. Its bytes are never written again once a peer has received
 // them.
 func (o *Owner) Publish(name string, x *tensor.Tensor) error {
@@ -314,7 +315,7 @@ func (o *Owner) inArena(x *tensor.Tensor) (*tensor.Tensor, error) {
 	if r := x.Shape().Rank(); r > maxRank {
 		return nil, fmt.Errorf("got a tensor of rank %d, want at most %d: %w", r, maxRank, tensor.ErrUnsupported)
 	}
-	if o.blockOf(buf) != nil || buf.Len() == 0 && o.device == nil {
+	if o.blockOf(buf) != nil || buf.Len() == 0 && o.device == nil || o.isLendable(buf) {
 		return x.View()
 	}
 	c, err := x.CopyTo(o)

@@ -78,12 +78,14 @@ type mappedFile struct {
 }
 
 // fileID identifies an arena that is announced more than once: by its file, or
-// on a device, whose descriptors have no identity, by what its process says.
+// on a device, whose descriptors have no identity, by what its process says: the
+// number of the arena, or the handle of the allocation.
 type fileID struct {
 	osmem.FileID
 	process  processID
 	instance Instance
 	arena    uint64
+	handle   [64]byte // of an allocation
 }
 
 // ledger holds the accounts of all peer processes.

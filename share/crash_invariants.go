@@ -31,7 +31,8 @@ func init() {
 // mutated reports whether a test has broken the protocol on purpose, to show
 // that other tests notice: with "early reuse" leases do not keep bytes, with
 // "no reclaim" death does not end leases, with "no event" consumers do not wait
-// for the work of the owner's device.
+// for the work of the owner's device, with "early end" another library gets
+// memory back that peers have open.
 func mutated(how string) bool { return os.Getenv("TENURE_MUTATION") == how }
 
 func crashAt(step int) {

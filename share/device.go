@@ -25,6 +25,27 @@ type Device interface {
 	// MapChunk maps a chunk of another process for reading. It does not keep
 	// the descriptor.
 	MapChunk(fd, bytes int) (View, error)
+	// Written returns an event of this process that is recorded behind the work
+	// that wrote a buffer of the device, and the number of that record; or no
+	// event, and whether the work is complete. With wantEvent false it returns
+	// no event.
+	Written(buf *memory.Buffer, wantEvent bool) (e Source, record uint32, complete bool, err error)
+	// AwaitWritten waits for that work.
+	AwaitWritten(ctx context.Context, buf *memory.Buffer) error
+	// ShareAllocation returns the allocation of another allocator of this
+	// process that contains the bytes of a buffer, for processes that open it.
+	// It fails with an error that matches tensor.ErrUnsupported for bytes that
+	// the driver does not share in this way. Otherwise ended is called once, on
+	// any goroutine, after the buffer's last release, when the work of this
+	// process that uses the bytes is complete. Its argument gives the bytes
+	// back to their allocator, which ended calls now or later.
+	ShareAllocation(buf *memory.Buffer, ended func(giveBack func())) (Allocation, error)
+	// OpenAllocation opens an allocation of another process, which has no other
+	// open view here.
+	OpenAllocation(handle [64]byte, bytes int) (View, error)
+	// OwnAllocation is OpenAllocation for one of this process, which drivers
+	// open in other processes only.
+	OwnAllocation(address uintptr) (View, error)
 	// OpenEvent opens an event of another process. living reports whether that
 	// process still exists: what it has not finished then, it never will.
 	OpenEvent(handle [64]byte, living func() bool) (Event, error)
@@ -44,12 +65,14 @@ type Chunk interface {
 	// it has one holder. After its last release, done is called once when the
 	// work that uses the bytes is complete, on any goroutine.
 	Block(at, bytes int, done func()) (*memory.Buffer, error)
-	// Written returns an event of this process that is recorded behind the work
-	// that wrote the block, and the number of that record; or no event, and
-	// whether the work is complete. With wantEvent false it returns no event.
-	Written(block *memory.Buffer, wantEvent bool) (e Source, record uint32, complete bool, err error)
-	// AwaitWritten waits for that work.
-	AwaitWritten(ctx context.Context, block *memory.Buffer) error
+}
+
+// Allocation is memory of another allocator of this process. Other processes
+// open all of it with the handle; they must close it before it is freed.
+type Allocation struct {
+	Address uintptr
+	Bytes   int
+	Handle  [64]byte
 }
 
 // Source is an event of this process, which is recorded again and again. It is
@@ -59,13 +82,15 @@ type Source interface {
 	Handle() [64]byte
 }
 
-// View is a chunk of another process that is mapped here for reading.
+// View is a chunk or an allocation of another process that is mapped here for
+// reading.
 type View interface {
 	// Block returns a read-only buffer of a part. Work that reads it waits, on
 	// the device, for a record of the event, if after is not nil. After its
 	// last release, done is called once when the work that uses the bytes is
-	// complete.
-	Block(at, bytes int, after Event, record uint32, done func()) (*memory.Buffer, error)
+	// complete. If living is not nil, it reports whether the process exists
+	// without which the bytes are undefined; if not, new work fails.
+	Block(at, bytes int, after Event, record uint32, living func() bool, done func()) (*memory.Buffer, error)
 	// Unmap ends the view. It has no blocks.
 	Unmap() error
 }

@@ -149,7 +149,7 @@ func (p *Peer) quarantine() {
 func (p *Peer) deathToAwait() *os.File {
 	p.o.mu.Lock()
 	defer p.o.mu.Unlock()
-	if p.o.device != nil && len(p.row.leases) > 0 && !p.isHere() {
+	if p.o.device != nil && (len(p.row.leases) > 0 || p.hasAllocations()) && !p.isHere() {
 		p.keepFromDevice()
 	}
 	if !p.lost || len(p.row.leases)+len(p.row.tickets)+len(p.maps) == 0 {

@@ -28,10 +28,10 @@ type gotEvent struct {
 // this peer. If the peer has not opened the event of that work, markFor waits
 // until the work is complete; without wait it fails with ErrNoCredit instead.
 func (p *Peer) markFor(ctx context.Context, b *block, buf *memory.Buffer, c offerOptions, wait bool) (mark, error) {
-	if b.arena.chunk == nil {
+	if !b.arena.isOnDevice() {
 		return mark{}, nil
 	}
-	e, record, complete, err := b.arena.chunk.Written(buf, c.beforeWork && !p.noEvents.Load())
+	e, record, complete, err := p.o.device.Written(buf, c.beforeWork && !p.noEvents.Load())
 	if err != nil || complete {
 		return mark{}, err
 	}
@@ -44,7 +44,7 @@ func (p *Peer) markFor(ctx context.Context, b *block, buf *memory.Buffer, c offe
 		return mark{}, fmt.Errorf("%s: the work that writes the tensor is not complete: %w", p.who(), ErrNoCredit)
 	}
 	p.o.waits.Add(1)
-	return mark{}, b.arena.chunk.AwaitWritten(ctx, buf)
+	return mark{}, p.o.device.AwaitWritten(ctx, buf)
 }
 
 // openedAt returns the slot of an event that the peer has opened, else 0. It

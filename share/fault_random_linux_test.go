@@ -28,7 +28,7 @@ func (o *Owner) checkTable() error {
 			n++
 			bytes += int64(l.block.bytes)
 			refs[l.block]++
-			if l.block.arena.blocks[l.block.span.at] != l.block {
+			if l.block.arena.blocks[l.block.key] != l.block {
 				return fmt.Errorf("lease %d of connection %d is on a block that is free", l.offer.serial, p.info.Connection)
 			}
 			return nil

@@ -145,7 +145,7 @@ func (p *Peer) record(b *block, m offer, buf *memory.Buffer) (offer, error) {
 	}
 	b.refs++
 	p.row.serial++
-	if b.arena.chunk != nil {
+	if b.arena.isOnDevice() {
 		m.device = cudaMemory
 	}
 	m.serial, m.arena, m.offset, m.bytes, m.generation = p.row.serial, b.arena.id, b.span.at, b.bytes, b.generation

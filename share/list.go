@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"time"
@@ -39,7 +40,7 @@ func (p *Peer) list(request uint32) {
 	l.begins()
 	o.mu.Lock()
 	bytes := Bytes{Limit: o.limit, Arenas: o.held, Copied: o.copied.Load(), Pinned: o.pinned}
-	living := slices.Clone(o.arenas)
+	living := append(slices.Clone(o.arenas), slices.Collect(maps.Values(o.allocations))...)
 	l.begin("arenas")
 	for _, a := range living {
 		l.entry(o.describe(a, false))
@@ -49,8 +50,8 @@ func (p *Peer) list(request uint32) {
 	}
 	l.begin("blocks")
 	for _, a := range living {
-		for at, b := range a.blocks {
-			s := b.describe(at)
+		for _, b := range a.blocks {
+			s := b.describe()
 			bytes.add(s)
 			l.entry(s)
 		}

@@ -41,10 +41,8 @@ func (p *Peer) mapped(ctx context.Context, a *arena) error {
 // arena takes a descriptor.
 func (p *Peer) announce(a *arena) (m *mapping, ready bool, err error) {
 	o := p.o
-	if a.chunk != nil {
-		if err := p.knowsDevices(); err != nil {
-			return nil, false, err
-		}
+	if err := p.takes(a); err != nil {
+		return nil, false, err
 	}
 	o.mu.Lock()
 	m = p.maps[a.id]
@@ -52,9 +50,13 @@ func (p *Peer) announce(a *arena) (m *mapping, ready bool, err error) {
 		o.mu.Unlock()
 		return m, true, nil
 	}
-	if p.row.gone || p.lost {
+	if p.row.gone || p.lost || p.gotEnd && a.alloc != nil {
 		o.mu.Unlock()
 		return nil, false, fmt.Errorf("%s: %w", p.who(), p.closedErr())
+	}
+	if m != nil && m.state == refused && a.alloc != nil { // it gets copies
+		defer o.mu.Unlock()
+		return nil, false, m.why
 	}
 	ask := m == nil || m.state == refused
 	if ask && p.congested() {
@@ -91,6 +93,10 @@ func (p *Peer) announce(a *arena) (m *mapping, ready bool, err error) {
 // postArena sends ARENA.
 func (p *Peer) postArena(m *mapping, a *arena) error {
 	note := arenaNote{id: m.id, size: a.size}
+	if a.alloc != nil {
+		note.kind, note.uuid, note.handle = allocationArena, p.o.device.uuid, a.alloc.Handle
+		return p.post(header{kind: kindArena}, note.append)
+	}
 	if a.chunk == nil {
 		return p.postWith(header{kind: kindArena}, note.append, a.shm.Fd())
 	}
@@ -181,7 +187,7 @@ func (p *Peer) unmapped(id uint64) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	m := p.maps[id]
-	if m == nil || m.state != mapped || !m.retired {
+	if m == nil || m.state != mapped || !m.retired && (m.arena.alloc == nil || !p.gotEnd) {
 		return malformed("got UNMAPPED for arena %#x, which is not retired", id)
 	}
 	p.forget(m)

@@ -109,9 +109,16 @@ func (o *Owner) offer(ctx context.Context, x *tensor.Tensor, peers []*Peer, c of
 		defer release(buf)
 		return o.toAll(ctx, peers, g)
 	}
+	var why error
+	if o.inPlace {
+		if g.block, why = o.lentBlock(buf); g.block != nil {
+			defer release(buf)
+			return o.offerInPlace(ctx, peers, g)
+		}
+	}
 	release(buf) // the copy is sent instead
 	if c.noCopy && buf.Len() > 0 {
-		return fmt.Errorf("%s%s lies outside of the owner's arenas: %w", x.DType(), x.Shape(), ErrCopy)
+		return whyCopied(x, why)
 	}
 	return o.offerCopy(ctx, peers, g)
 }
@@ -183,26 +190,37 @@ const (
 	waitForCredit           // also credit
 )
 
+// wait returns the events that an offer waits for.
+func (c offerOptions) wait() waitMode {
+	switch {
+	case !c.noWait:
+		return waitForCredit
+	case c.request == 0:
+		return waitForNothing
+	}
+	return waitForArena
+}
+
 // errNotMapped: the arena was announced and the peer has not answered yet.
 var errNotMapped = fmt.Errorf("has not mapped the arena yet: %w", ErrNoCredit)
 
 // toAll serves the peers that need no wait first, then the others, each on a
 // goroutine of its own.
 func (o *Owner) toAll(ctx context.Context, peers []*Peer, g delivery) error {
-	wait := waitForCredit
-	if g.noWait && g.request == 0 {
-		wait = waitForNothing
-	} else if g.noWait {
-		wait = waitForArena
+	if len(peers) == 1 { // without an allocation
+		return peers[0].offerOne(ctx, &g, g.wait())
 	}
-	if len(peers) == 1 {
-		return peers[0].offerOne(ctx, &g, wait)
-	}
-	return o.toEach(ctx, peers, g, wait)
+	return errors.Join(o.toEach(ctx, peers, g)...)
 }
 
-func (o *Owner) toEach(ctx context.Context, peers []*Peer, g delivery, wait waitMode) error {
+// toEach is toAll that returns the error of each peer.
+func (o *Owner) toEach(ctx context.Context, peers []*Peer, g delivery) []error {
 	errs := make([]error, len(peers))
+	wait := g.wait()
+	if len(peers) == 1 {
+		errs[0] = peers[0].offerOne(ctx, &g, wait)
+		return errs
+	}
 	var work sync.WaitGroup
 	for i, p := range peers {
 		err := p.offerOne(ctx, &g, waitForNothing)
@@ -213,7 +231,7 @@ func (o *Owner) toEach(ctx context.Context, peers []*Peer, g delivery, wait wait
 		errs[i] = err
 	}
 	work.Wait()
-	return errors.Join(errs...)
+	return errs
 }
 
 func (p *Peer) offerOne(ctx context.Context, g *delivery, wait waitMode) error {
@@ -234,7 +252,7 @@ func (p *Peer) lend(ctx context.Context, g *delivery, wait waitMode) error {
 		err = p.awaitMapped(ctx, b.arena, known)
 	}
 	if err != nil {
-		if b.arena.chunk != nil { // what is on a device is not sent inside messages
+		if b.arena.isOnDevice() { // what is on a device is not sent inside messages
 			return err
 		}
 		if m, bytes, inErr := inlined(g.x, g.offer); errors.Is(err, ErrRefused) && inErr == nil && bytes != nil && !g.noCopy {

@@ -45,19 +45,23 @@ type Owner struct {
 	stallAfter time.Duration
 	allowDrop  bool
 	device     *ownDevice // nil for the host's memory
+	inPlace    bool       // memory of other allocators is not copied
 
-	grow   sync.Mutex   // held while an arena is created, which takes long
-	lists  sync.Mutex   // held while a part of an answer to LIST is written
-	waits  atomic.Int64 // offers that waited for work of the device
-	copied atomic.Int64 // bytes of tensors that were copied because they were outside the arenas
+	grow    sync.Mutex   // held while an arena is created, which takes long
+	lending sync.Mutex   // held while the driver is asked for the handle of an allocation
+	lists   sync.Mutex   // held while a part of an answer to LIST is written
+	waits   atomic.Int64 // offers that waited for work of the device
+	copied  atomic.Int64 // bytes of tensors that were copied because they were outside the arenas
 
 	mu          sync.Mutex // guards the fields below, and the rows of the peers
 	arenas      []*arena   // sorted by address
 	retired     map[*arena]struct{}
-	wanted      bool          // an allocation waits for bytes
-	returned    chan struct{} // closed and replaced when bytes were returned while an allocation waits
-	held        int64         // bytes of arenas and retired
-	pinned      int64         // bytes of arenas that were returned although disconnected peers may have them mapped
+	allocations map[uintptr]*arena        // of other allocators, by address; retired ones are not in it
+	lent        map[*memory.Remote]*block // the blocks in all allocations
+	wanted      bool                      // an allocation waits for bytes
+	returned    chan struct{}             // closed and replaced when bytes were returned while an allocation waits
+	held        int64                     // bytes of arenas and retired
+	pinned      int64                     // bytes of arenas that were returned although disconnected peers may have them mapped
 	generation  uint32
 	connections uint64
 	peers       map[*Peer]struct{}
@@ -111,7 +115,7 @@ func NewOwner(opts ...OwnerOption) (*Owner, error) {
 		return nil, fmt.Errorf("share: %w", errUnsupported)
 	}
 	o := &Owner{maxLeases: 1024, maxBytes: math.MaxInt64, peerLeases: math.MaxInt, peerBytes: math.MaxInt64, debtors: map[processID]*debtor{}, retired: map[*arena]struct{}{}, returned: make(chan struct{}),
-		peers: map[*Peer]struct{}{}, listeners: map[*Listener]struct{}{}, names: map[string]*tensor.Tensor{}, tickets: map[Ticket]*Peer{}}
+		peers: map[*Peer]struct{}{}, allocations: map[uintptr]*arena{}, lent: map[*memory.Remote]*block{}, listeners: map[*Listener]struct{}{}, names: map[string]*tensor.Tensor{}, tickets: map[Ticket]*Peer{}}
 	for i, option := range opts {
 		if option == nil {
 			return nil, fmt.Errorf("share: new owner: %w", errNilOption(i))
@@ -119,6 +123,9 @@ func NewOwner(opts ...OwnerOption) (*Owner, error) {
 		if err := option(o); err != nil {
 			return nil, fmt.Errorf("share: new owner: %w", err)
 		}
+	}
+	if o.inPlace && o.device == nil {
+		return nil, fmt.Errorf("share: new owner: got InPlace for arenas of the host, want OnDevice, too: %w", tensor.ErrUnsupported)
 	}
 	return o, nil
 }
@@ -157,12 +164,12 @@ func (o *Owner) freed(b *block) {
 		if b.refs != 0 && !mutated("early reuse") {
 			invariant.Failf("share: a block with %d leases is free", b.refs)
 		}
-		if b.arena.chunk == nil {
+		if !b.arena.isOnDevice() {
 			invariant.Poison(b.arena.data[b.span.at : b.span.at+b.span.size])
 		}
 	}
 	o.mu.Lock()
-	delete(b.arena.blocks, b.span.at)
+	delete(b.arena.blocks, b.key)
 	b.arena.spans.release(b.span)
 	o.tellReturn()
 	over := o.closed || b.arena.spoilt

@@ -38,6 +38,7 @@ type Peer struct {
 	maps   map[uint64]*mapping
 	debtor *debtor // of the peer's process
 	lost   bool    // disconnected: its leases are in quarantine
+	gotEnd bool    // it has sent END: it opens no more allocations of this owner's process
 	sent   map[Source]*sentEvent
 	death  *os.File // readable when the process of a disconnected peer is dead; nil if that cannot be known
 
@@ -75,6 +76,7 @@ type Peer struct {
 	lastAsk  uint32
 	sentEnd  bool
 	ended    bool // the peer's side is over
+	busy     int  // allocations of the peer's process are being opened or closed by so many goroutines
 	closed   bool
 	broken   atomic.Bool
 	err      error // the reason once nothing more can be received; io.EOF after END
@@ -125,7 +127,7 @@ func (o *Owner) greet(ctx context.Context, s *socket, timeout time.Duration, bou
 	s.setDeadline(deadline)
 	stop := context.AfterFunc(ctx, func() { s.setDeadline(time.Now()) })
 	defer stop()
-	mine := hello{version: version, instance: instance(), boot: bootID(), maxLeases: o.maxLeases, maxBytes: o.maxBytes, abilities: capDevices}
+	mine := hello{version: version, instance: instance(), boot: bootID(), maxLeases: o.maxLeases, maxBytes: o.maxBytes, abilities: capDevices | capAllocations}
 	if err := s.send(mine.append(header{kind: kindHello}.append(nil)), -1, true); err != nil {
 		return nil, fmt.Errorf("send HELLO: %w", err)
 	}
@@ -315,10 +317,24 @@ func (p *Peer) sendEnd() {
 // over, too.
 func (p *Peer) settle() {
 	p.mu.Lock()
-	idle := p.sentEnd && len(p.holding) == 0
+	idle := p.sentEnd && len(p.holding) == 0 && p.busy == 0
 	ended := p.ended
+	var list []ending
+	if idle {
+		if list = p.idleAllocations(); len(list) > 0 {
+			p.busy++
+		}
+	}
 	p.mu.Unlock()
-	if !idle {
+	if !idle { // the last lease, or the call that is busy, calls settle again
+		return
+	}
+	if len(list) > 0 {
+		p.unmap(list)
+		p.mu.Lock()
+		p.busy--
+		p.mu.Unlock()
+		p.settle()
 		return
 	}
 	p.outMu.Lock()

@@ -15,7 +15,10 @@ type view struct {
 	data    []byte
 	region  View // of a device's memory; data is nil then
 	size    int
-	leases  int // number of tensors in it that this end holds
+	leases  int         // number of tensors in it that this end holds
+	lent    bool        // memory of another allocator
+	living  func() bool // of it: whether its process exists; nil for this one
+	gone    bool        // closed: its region must not be used
 	retired bool
 	filled  []uint64 // a bit for each tableBytes whose page tables are filled; of the reading goroutine
 }
@@ -105,6 +108,10 @@ func (p *Peer) giveUp(l *borrowed) {
 	}
 	if ending {
 		p.closeEvents()
+	}
+	if ending && v.lent {
+		go p.settle() // likewise
+	} else if ending {
 		p.settle()
 	}
 }
@@ -112,26 +119,29 @@ func (p *Peer) giveUp(l *borrowed) {
 // unmapIdle unmaps the arenas in which this end holds no tensor and will get
 // none.
 func (p *Peer) unmapIdle() {
-	type gone struct {
-		id   uint64
-		file *mappedFile
-	}
-	var list []gone
+	var list []ending
 	p.mu.Lock()
 	for id, v := range p.views {
 		if v.leases == 0 && (v.retired || p.ended) {
-			list = append(list, gone{id, v.file})
+			if !v.gone {
+				list = append(list, ending{id, v.file})
+			}
 			delete(p.views, id)
 		}
 	}
+	if len(list) == 0 {
+		p.mu.Unlock()
+		return
+	}
+	p.busy++
 	p.mu.Unlock()
-	for _, g := range list {
-		crashAt(30)
-		if err := processBudget().unmapFile(p.account, g.file); err != nil {
-			invariant.Failf("share: %v", err)
-		}
-		crashAt(31)
-		p.reply(header{kind: kindUnmapped}, func(b []byte) []byte { return le.AppendUint64(b, g.id) })
+	p.unmap(list)
+	p.mu.Lock()
+	p.busy--
+	again := p.sentEnd
+	p.mu.Unlock()
+	if again { // it has waited for this
+		p.settle()
 	}
 }
 
@@ -168,6 +178,9 @@ func (p *Peer) handle(packet []byte, fd int, lost bool) error {
 	case kindRelease:
 		return p.released(body)
 	case kindEnd:
+		p.o.mu.Lock()
+		p.gotEnd = true
+		p.o.mu.Unlock()
 		p.finish(io.EOF)
 		p.sendEnd()
 		p.settle()
@@ -204,10 +217,12 @@ func (p *Peer) mapArena(body []byte, fd int, lost bool) error {
 	case known:
 		return malformed("got arena %#x twice", note.id)
 	case err != nil: // an arena of a kind that this version does not support
-	case lost:
+	case lost && note.kind != allocationArena:
 		err = syscall.EMFILE
-	case fd < 0:
+	case fd < 0 && note.kind != allocationArena:
 		return malformed("got ARENA without a descriptor")
+	case fd >= 0 && note.kind == allocationArena:
+		return malformed("got a descriptor with an allocation, which has a handle")
 	default:
 		crashAt(23)
 		file, err = p.mapNote(note, fd)
@@ -223,17 +238,31 @@ func (p *Peer) mapArena(body []byte, fd int, lost bool) error {
 		})
 		return nil
 	}
+	v := &view{file: file, data: file.data, region: file.region, size: note.size, lent: note.kind == allocationArena, filled: make([]uint64, (note.size+64*tableBytes-1)/(64*tableBytes))}
+	if v.lent {
+		v.living = p.living()
+	}
 	p.mu.Lock()
-	p.views[note.id] = &view{file: file, data: file.data, region: file.region, size: note.size, filled: make([]uint64, (note.size+64*tableBytes-1)/(64*tableBytes))}
+	p.views[note.id] = v
 	p.mu.Unlock()
 	crashAt(24)
 	p.reply(header{kind: kindMapped}, func(b []byte) []byte { return le.AppendUint64(b, note.id) })
 	crashAt(25)
+	if v.lent {
+		p.openedAllocation()
+	}
 	return nil
 }
 
 // mapNote maps an arena that was announced.
 func (p *Peer) mapNote(note arenaNote, fd int) (*mappedFile, error) {
+	if note.kind == allocationArena {
+		file, err := p.openAllocation(note)
+		if err != nil {
+			p.openedAllocation()
+		}
+		return file, err
+	}
 	if note.kind == hostArena {
 		return processBudget().mapFile(p.account, fd, note.size)
 	}

@@ -141,7 +141,8 @@ func (a *arrival) tensor(adopt func([]byte, memory.Flags, func()) *memory.Buffer
 	case a.lease == nil:
 		t, err = tensor.FromBytes(m.dt, m.layout.Shape(), a.data)
 	case a.lease.view.region != nil:
-		if buf, err = a.lease.view.region.Block(m.offset, m.bytes, a.after, m.sequence, a.lease.giveUp); err != nil {
+		v := a.lease.view
+		if buf, err = v.region.Block(m.offset, m.bytes, a.after, m.sequence, v.living, a.lease.giveUp); err != nil {
 			a.lease.giveUp()
 		}
 	default:

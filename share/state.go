@@ -30,7 +30,8 @@ type State struct {
 // number of connections that have it mapped.
 type ArenaState struct {
 	ID      string `json:"id"`
-	Device  string `json:"device,omitempty"` // its UUID; empty for the host's memory
+	Device  string `json:"device,omitempty"`  // its UUID; empty for the host's memory
+	Foreign bool   `json:"foreign,omitempty"` // memory of another allocator, which is shared in place
 	Bytes   int    `json:"bytes"`
 	Used    int    `json:"used"`
 	Blocks  int    `json:"blocks"`
@@ -74,7 +75,8 @@ type NameState struct {
 
 // Bytes are totals of an owner. Limit is 0 if there is none. Arenas includes
 // retired arenas that peers still have mapped, except the Pinned ones, which
-// only disconnected peers may still have mapped. Copied counts the bytes copied
+// only disconnected peers may still have mapped, and memory of other
+// allocators. Copied counts the bytes copied
 // since the start because tensors were outside the arenas.
 type Bytes struct {
 	Limit  int64 `json:"limit"`
@@ -103,11 +105,11 @@ func (o *Owner) State() State {
 	s.Bytes = Bytes{Limit: o.limit, Arenas: o.held, Copied: o.copied.Load(), Pinned: o.pinned}
 	for _, a := range o.arenas {
 		s.Arenas = append(s.Arenas, o.describe(a, false))
-		for at, b := range a.blocks {
-			x := b.describe(at)
-			s.Bytes.add(x)
-			s.Blocks = append(s.Blocks, x)
-		}
+		s.addBlocks(a)
+	}
+	for _, a := range o.allocations {
+		s.Arenas = append(s.Arenas, o.describe(a, false))
+		s.addBlocks(a)
 	}
 	for a := range o.retired {
 		s.Arenas = append(s.Arenas, o.describe(a, true))
@@ -125,10 +127,29 @@ func (o *Owner) describe(a *arena, retired bool) ArenaState {
 	if o.device != nil {
 		device = o.device.uuid.String()
 	}
-	return ArenaState{ID: idText(a.id), Device: device, Bytes: a.size, Used: a.spans.used, Blocks: len(a.blocks), Peers: a.peers, Retired: retired}
+	return ArenaState{ID: idText(a.id), Device: device, Foreign: a.alloc != nil, Bytes: a.size, Used: a.used(), Blocks: len(a.blocks), Peers: a.peers, Retired: retired}
 }
 
-func (b *block) describe(at int) BlockState {
+// used returns the bytes of the blocks.
+func (a *arena) used() (bytes int) {
+	if a.alloc == nil {
+		return a.spans.used
+	}
+	for _, b := range a.blocks {
+		bytes += b.bytes
+	}
+	return bytes
+}
+
+func (s *State) addBlocks(a *arena) {
+	for _, b := range a.blocks {
+		x := b.describe()
+		s.Bytes.add(x)
+		s.Blocks = append(s.Blocks, x)
+	}
+}
+
+func (b *block) describe() BlockState {
 	state := "owned"
 	if b.shared {
 		state = "shared"
@@ -136,7 +157,7 @@ func (b *block) describe(at int) BlockState {
 	if b.hold != nil && b.hold.Holders() == 1 {
 		state = "limbo"
 	}
-	return BlockState{Arena: idText(b.arena.id), Offset: at, Bytes: b.bytes, State: state, Refs: b.refs}
+	return BlockState{Arena: idText(b.arena.id), Offset: b.span.at, Bytes: b.bytes, State: state, Refs: b.refs}
 }
 
 // add adds a block to the totals.

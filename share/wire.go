@@ -55,25 +55,26 @@ const (
 	version      = 2 // that this end announces; what the other end announces may be lower
 	firstVersion = 1
 
-	maxPacket     = 65536
-	headBytes     = 8
-	helloBytes    = 64
-	arenaBytes    = 32
-	deviceBytes   = 64 // of ARENA for memory of a device
-	eventBytes    = 80
-	offerBytes    = 256
-	ticketBytes   = 16
-	maxOffers     = 200
-	maxReleases   = 500
-	maxInline     = 65000
-	maxText       = 60000
-	maxReason     = 200
-	maxName       = 255
-	maxRank       = 8
-	maxLabel      = 56
-	maxMaxLeases  = 1 << 20
-	arenaMultiple = 4096
-	blockMultiple = 64
+	maxPacket       = 65536
+	headBytes       = 8
+	helloBytes      = 64
+	arenaBytes      = 32
+	deviceBytes     = 64 // of ARENA for memory of a device
+	eventBytes      = 80
+	allocationBytes = 128 // of ARENA for an allocation of another allocator
+	offerBytes      = 256
+	ticketBytes     = 16
+	maxOffers       = 200
+	maxReleases     = 500
+	maxInline       = 65000
+	maxText         = 60000
+	maxReason       = 200
+	maxName         = 255
+	maxRank         = 8
+	maxLabel        = 56
+	maxMaxLeases    = 1 << 20
+	arenaMultiple   = 4096
+	blockMultiple   = 64
 
 	flagInline = 1
 
@@ -84,6 +85,8 @@ const (
 	// capDevices: the sender of HELLO knows arenas of devices, EVENT and
 	// OPENED.
 	capDevices = 1
+	// capAllocations: it also knows arenas of other allocators' memory.
+	capAllocations = 2
 )
 
 var magic = [4]byte{'T', 'N', 'U', 'R'}
@@ -149,7 +152,7 @@ type form struct {
 
 var forms = [kinds]form{
 	kindHello:    {least: helloBytes, most: helloBytes},
-	kindArena:    {least: arenaBytes, most: deviceBytes},
+	kindArena:    {least: arenaBytes, most: allocationBytes},
 	kindMapped:   {least: 8, most: 8},
 	kindRefused:  {least: 16, most: 16 + maxReason},
 	kindRetire:   {least: 8, most: 8},

@@ -12,8 +12,9 @@ import (
 type arenaKind uint8
 
 const (
-	hostArena arenaKind = iota
-	cudaArena           // memory of a CUDA device, mapped by its descriptor
+	hostArena       arenaKind = iota
+	cudaArena                 // memory of a CUDA device, mapped by its descriptor
+	allocationArena           // an allocation of another allocator on a CUDA device, opened by its handle
 )
 
 // UUID identifies a device. It is the same in every process, whatever numbers
@@ -31,7 +32,9 @@ type arenaNote struct {
 	size  int
 	kind  arenaKind
 	uuid  UUID // of the device
-	pages int  // the device's granularity
+	pages int  // the device's granularity; 0 for an allocation
+
+	handle [64]byte // of an allocation
 }
 
 func (m arenaNote) append(b []byte) []byte {
@@ -44,7 +47,11 @@ func (m arenaNote) append(b []byte) []byte {
 	b = append(b, make([]byte, 7)...)
 	b = le.AppendUint64(b, uint64(m.pages))
 	b = append(b, m.uuid[:]...)
-	return append(b, make([]byte, 16)...)
+	b = append(b, make([]byte, 16)...)
+	if m.kind == allocationArena {
+		b = append(b, m.handle[:]...)
+	}
+	return b
 }
 
 func parseArena(b []byte) (m arenaNote, err error) {
@@ -53,7 +60,7 @@ func parseArena(b []byte) (m arenaNote, err error) {
 	switch {
 	case m.id == 0:
 		return m, malformed("got an arena with id 0")
-	case size == 0 || size%arenaMultiple != 0 || size > math.MaxInt64:
+	case size == 0 || size%arenaMultiple != 0 && m.kind != allocationArena || size > math.MaxInt64:
 		return m, malformed("got an arena of %d bytes, want a multiple of %d", size, arenaMultiple)
 	case anySet(b[17:24]) || m.kind == hostArena && (len(b) != arenaBytes || anySet(b[24:])):
 		return m, malformed("got ARENA with bytes set that version %d leaves 0", version)
@@ -62,8 +69,12 @@ func parseArena(b []byte) (m arenaNote, err error) {
 	if m.kind == hostArena {
 		return m, nil
 	}
-	if m.kind > cudaArena || len(b) != deviceBytes {
-		return m, fmt.Errorf("got an arena of kind %d in %d bytes, want %d (host memory) or %d (of a CUDA device): %w", m.kind, len(b), hostArena, cudaArena, errArenaKind)
+	if m.kind == allocationArena && len(b) == allocationBytes {
+		return m, m.parseAllocation(b)
+	}
+	if m.kind != cudaArena || len(b) != deviceBytes {
+		return m, fmt.Errorf("got an arena of kind %d in %d bytes, want %d (host memory), %d (of a CUDA device) or %d (an allocation there): %w",
+			m.kind, len(b), hostArena, cudaArena, allocationArena, errArenaKind)
 	}
 	pages := le.Uint64(b[24:])
 	m.uuid = UUID(b[32:48])
@@ -72,6 +83,15 @@ func parseArena(b []byte) (m arenaNote, err error) {
 	}
 	m.pages = int(pages)
 	return m, nil
+}
+
+// parseAllocation parses what only an allocation has.
+func (m *arenaNote) parseAllocation(b []byte) error {
+	if anySet(b[24:32]) || anySet(b[48:deviceBytes]) {
+		return malformed("got an allocation with bytes set beside its UUID that version %d leaves 0", version)
+	}
+	m.uuid, m.handle = UUID(b[32:48]), [64]byte(b[deviceBytes:])
+	return nil
 }
 
 // mark names the work of the owner's device that writes a tensor: a record of
