@@ -120,7 +120,7 @@ func (p *program) end(i int) {
 }
 
 // offer shares a value with the consumer's process, in place if it is in the
-// owner's arena.
+// owner's arena or, for half of the owners, of a library.
 func (p *program) offer(_, i int) string {
 	v := p.values[i]
 	if p.places[v.at].process == 0 {
@@ -166,7 +166,11 @@ func (p *program) sumInArena(k, i int) string {
 // connect makes the owner of a place, and its consumer.
 func (p *program) connect(at *place) {
 	if at.pair == nil {
-		at.pair = &pair{owner: must(share.NewOwner(share.OnDevice(at.d.Memory())))(p.t), consumer: must(share.NewOwner())(p.t)}
+		opts := []share.OwnerOption{share.OnDevice(at.d.Memory())}
+		if p.r.IntN(2) == 0 {
+			opts = append(opts, share.InPlace())
+		}
+		at.pair = &pair{owner: must(share.NewOwner(opts...))(p.t), consumer: must(share.NewOwner())(p.t)}
 		at.pair.attach(p.t)
 	}
 }

@@ -3,6 +3,7 @@ package cuda_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tenure-go/tenure/cuda"
+	"github.com/tenure-go/tenure/cuda/internal/driver"
 	"github.com/tenure-go/tenure/cuda/internal/fake"
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/shape"
@@ -200,7 +202,7 @@ LOOP:
 // TENURE_CUDA_SPIN is 1, a kernel of some seconds counts in its first element
 // from before the offer on; if it is 2, the offer does not know of that kernel.
 func makerRole(s *side) error {
-	o, err := share.NewOwner(share.OnDevice(s.d.Memory()))
+	o, err := share.NewOwner(share.OnDevice(s.d.Memory()), share.InPlace())
 	if err != nil {
 		return err
 	}
@@ -212,6 +214,9 @@ func makerRole(s *side) error {
 	p, err := l.Accept(context.Background())
 	if err != nil {
 		return err
+	}
+	if setting("FOREIGN", 0) > 0 {
+		return s.lendLibrary(p)
 	}
 	n, how := setting("BYTES", 4096)/4, setting("SPIN", 0)
 	x, err := tensor.Make(o, dtype.U32, shape.MustOf(n))
@@ -255,6 +260,36 @@ func makerRole(s *side) error {
 	say("offered")
 	bufio.NewScanner(os.Stdin).Scan()
 	return nil
+}
+
+// lendLibrary offers a tensor of a library in place.
+func (s *side) lendLibrary(p *share.Peer) error {
+	drv, err := s.driver()
+	if err != nil {
+		return err
+	}
+	lib, err := newLibrary(drv, 2)
+	if err != nil {
+		return err
+	}
+	x, err := lib.tensor(7, 1000)
+	if err != nil {
+		return err
+	}
+	if err := p.Offer(context.Background(), x, share.WithoutCopy()); err != nil {
+		return err
+	}
+	say("offered")
+	bufio.NewScanner(os.Stdin).Scan()
+	return errors.Join(x.Release(), lib.close())
+}
+
+// driver returns the driver for code that is not Tenure's.
+func (s *side) driver() (driver.Driver, error) {
+	if s.m != nil {
+		return s.m, nil
+	}
+	return driver.Open("")
 }
 
 // spin starts a kernel that counts in the first element of x for about five

@@ -39,6 +39,9 @@ func liarRole(s *side) error {
 	if err != nil {
 		return err
 	}
+	if setting("RELEASE", 0) > 0 {
+		_ = r.Tensor.Release()
+	}
 	if setting("LIE", 1) > 0 {
 		shutSockets()
 	}

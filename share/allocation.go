@@ -38,9 +38,14 @@ func InPlace() OwnerOption {
 	}
 }
 
-// allocationsHere has the address of each allocation that owners of this process
-// lend, by the number of its arena, for consumers in the same process.
+// allocationsHere has an ownAllocation for each allocation that owners of this
+// process lend, by the number of its arena, for consumers in the same process.
 var allocationsHere sync.Map
+
+type ownAllocation struct {
+	device  Device
+	address uintptr
+}
 
 // isOnDevice reports whether the arena is memory of a device.
 func (a *arena) isOnDevice() bool { return a.chunk != nil || a.alloc != nil }
@@ -74,7 +79,7 @@ func (o *Owner) lentBlock(buf *memory.Buffer) (*block, error) {
 	if a == nil {
 		a = &arena{id: newArenaID(), alloc: &alloc, at: alloc.Address, size: alloc.Bytes, blocks: map[int]*block{}}
 		o.allocations[alloc.Address] = a
-		allocationsHere.Store(a.id, a.at)
+		allocationsHere.Store(a.id, ownAllocation{o.device.Device, a.at})
 	}
 	o.generation++
 	offset := int(r.Address - alloc.Address)

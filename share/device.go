@@ -12,9 +12,10 @@ import (
 )
 
 // Device is an engine of package memory whose bytes can be shared with other
-// processes: [OnDevice] takes devices that have one. Package cuda has an
-// implementation; this package knows no other device. Its methods may be called
-// from any goroutine, and none but AwaitWritten waits for work of the device.
+// processes: [OnDevice] takes devices that have one. It is comparable. Package
+// cuda has an implementation; this package knows no other device. Its methods
+// may be called from any goroutine, and none but AwaitWritten waits for work of
+// the device.
 type Device interface {
 	// UUID identifies the device in every process.
 	UUID() UUID

@@ -31,8 +31,9 @@ func (p *Peer) openAllocation(note arenaNote) (*mappedFile, error) {
 	return processBudget().mapWith(p.account, id, note.size, func() (*mappedFile, error) {
 		var region View
 		var err error
-		if address, own := allocationsHere.Load(note.id); own && p.isHere() {
-			region, err = d.OwnAllocation(address.(uintptr))
+		own, _ := allocationsHere.Load(note.id)
+		if a, is := own.(ownAllocation); is && p.isHere() && a.device == d {
+			region, err = d.OwnAllocation(a.address)
 		} else {
 			region, err = d.OpenAllocation(note.handle, note.size)
 		}
