@@ -42,6 +42,9 @@ func liarRole(s *side) error {
 	if setting("RELEASE", 0) > 0 {
 		_ = r.Tensor.Release()
 	}
+	if setting("CLOSE", 0) > 0 {
+		_ = o.Close()
+	}
 	if setting("LIE", 1) > 0 {
 		shutSockets()
 	}

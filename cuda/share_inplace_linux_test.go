@@ -127,24 +127,38 @@ func TestShareInPlaceOpensOnce(t *testing.T) {
 	}
 	kept.Release()
 	eventually(t, "all come back", func() bool { return p.lib.deletions() == 21 })
+}
 
-	// Two announcements: the first is retired while the consumer still holds
-	// the tensor, so that the second one finds the allocation open.
-	x := must(p.lib.tensor(7, 10))(t)
+// Two owners of one process lend tensors of one allocation, and one tensor
+// both. The consumer opens the allocation once, and the library gets a tensor
+// back when both owners have let go of it.
+func TestShareInPlaceTwoOwners(t *testing.T) {
+	ctx := context.Background()
+	p := newInPlace(t, fake.Config{}, fake.Config{}, 4)
+	q := newPair(t, p.owns.devices[0].Memory(), share.InPlace())
+	x, y := must(p.lib.tensor(7, 10))(t), must(p.lib.tensor(8, 10))(t)
 	must(0, p.out.Offer(ctx, x))(t)
+	must(0, q.out.Offer(ctx, x))(t)
+	must(0, q.out.Offer(ctx, y))(t)
 	x.Release()
-	first := must(p.in.Receive(ctx))(t)
-	y := must(p.lib.tensor(8, 10))(t)
-	must(0, p.out.Offer(ctx, y))(t)
 	y.Release()
-	second := must(p.in.Receive(ctx))(t)
+	first, second, third := must(p.in.Receive(ctx))(t), must(q.in.Receive(ctx))(t), must(q.in.Receive(ctx))(t)
 	first.Tensor.Release()
-	eventually(t, "the first comes back", func() bool { return p.lib.deletions() == 22 })
-	wantStamp(t, second.Tensor, 8)
+	eventually(t, "the lease ends", func() bool { return len(p.owner.Outstanding()) == 0 })
+	wantStamp(t, second.Tensor, 7)
+	if n := p.lib.deletions(); n != 0 {
+		t.Errorf("got %d tensors back while an owner lends them, want none", n)
+	}
 	second.Tensor.Release()
-	eventually(t, "the second comes back", func() bool { return p.lib.deletions() == 23 })
-	if n := p.uses.Calls()["IpcOpenMemHandle"]; n != 2 {
-		t.Errorf("got an allocation opened %d times, want twice", n)
+	eventually(t, "the tensor comes back", func() bool { return p.lib.deletions() == 1 })
+	wantStamp(t, third.Tensor, 8)
+	third.Tensor.Release()
+	eventually(t, "the other one comes back", func() bool { return p.lib.deletions() == 2 })
+	if opens, closes := p.uses.Calls()["IpcOpenMemHandle"], p.uses.Calls()["IpcCloseMemHandle"]; opens != 1 || closes != 1 {
+		t.Errorf("got the allocation opened %d times and closed %d times, want once", opens, closes)
+	}
+	if n := p.owns.Calls()["IpcGetMemHandle"]; n != 1 {
+		t.Errorf("got %d handles of one allocation, want 1", n)
 	}
 }
 
@@ -376,6 +390,31 @@ func TestQuarantineInPlace(t *testing.T) {
 	}
 }
 
+// A consumer that ends its side in order closes what it has open before, so that
+// the library need not wait for the end of its process.
+func TestShareInPlaceEndsInOrder(t *testing.T) {
+	r := newRig(t, fake.Config{})
+	lib := newTestLibrary(t, r.Machine, 1)
+	dir := filepath.Join(t.TempDir(), "s")
+	o := must(share.NewOwner(share.OnDevice(r.devices[0].Memory()), share.InPlace()))(t)
+	l := must(o.Listen("kill", share.InDir(dir)))(t)
+	c := startRole(t, "consumer", dir, "liar", "TENURE_CUDA_LIE=0", "TENURE_CUDA_RELEASE=1", "TENURE_CUDA_CLOSE=1")
+	p := must(l.Accept(t.Context()))(t)
+	x := must(lib.tensor(7, 100))(t)
+	must(0, p.Offer(t.Context(), x, share.WithoutCopy()))(t)
+	if !c.await("holds", nil) {
+		t.Fatal(c.finish(false))
+	}
+	<-p.Done()
+	x.Release()
+	eventually(t, "the tensor comes back", func() bool { return lib.deletions() == 1 })
+	must(0, c.cmd.Process.Kill())(t)
+	for _, wrong := range c.finish(true) {
+		t.Error(wrong)
+	}
+	must(0, o.Close())(t)
+}
+
 // ending is a driver during whose opening of memory the connection is closed.
 type ending struct {
 	driver.Driver
@@ -401,8 +440,14 @@ func TestShareInPlaceEnds(t *testing.T) {
 	r := newRig(t, fake.Config{})
 	lib := newTestLibrary(t, r.Machine, 1)
 	p := newPair(t, r.devices[0].Memory(), share.InPlace())
-	e.close = func() { must(0, p.in.Close())(t) }
 	x := must(lib.tensor(7, 100))(t)
+	e.close = func() {
+		must(0, p.in.Close())(t)
+		time.Sleep(50 * time.Millisecond)
+		if n := lib.deletions(); n != 0 {
+			t.Errorf("got %d tensors back while the consumer is about to have them open, want none", n)
+		}
+	}
 	if err := p.out.Offer(t.Context(), x); err != nil && !errors.Is(err, share.ErrClosed) {
 		t.Errorf("got %v, want nothing or ErrClosed", err)
 	}

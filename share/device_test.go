@@ -25,9 +25,31 @@ func TestDeviceArenas(t *testing.T) {
 			t.Errorf("ARENA with %d at %d: got %v, want ErrPeer", c, at, err)
 		}
 	}
-	body[16] = 2
+	body[16] = 3
 	if _, err := parseArena(body); !errors.Is(err, errArenaKind) || errors.Is(err, ErrPeer) {
 		t.Errorf("a kind to come: got %v, want a refusal that is no breach", err)
+	}
+}
+
+func TestAllocationArenas(t *testing.T) {
+	good := arenaNote{id: 1, size: 1001, kind: allocationArena, uuid: UUID{0: 0xab, 15: 2}, handle: [64]byte{0: 1, 63: 2}}
+	body := good.append(nil)
+	if m, err := parseArena(body); err != nil || m != good || len(body) != allocationBytes {
+		t.Fatalf("got %+v, %v in %d bytes, want %+v in %d", m, err, len(body), good, allocationBytes)
+	}
+	for at, c := range map[int]byte{0: 0, 15: 0x80, 17: 1, 23: 1, 24: 1, 31: 1, 48: 1, 63: 1} {
+		b := append([]byte{}, body...)
+		b[at] = c
+		if _, err := parseArena(b); !errors.Is(err, ErrPeer) {
+			t.Errorf("ARENA with %d at %d: got %v, want ErrPeer", c, at, err)
+		}
+	}
+	for kind, n := range map[byte]int{3: len(body), 2: deviceBytes, 1: len(body)} {
+		b := append([]byte{}, body[:n]...)
+		b[16], b[8], b[9] = kind, 0, 16 // 4 KiB
+		if _, err := parseArena(b); !errors.Is(err, errArenaKind) || errors.Is(err, ErrPeer) {
+			t.Errorf("kind %d in %d bytes: got %v, want a refusal that is no breach", kind, n, err)
+		}
 	}
 }
 

@@ -193,6 +193,7 @@ func FuzzParse(f *testing.F) {
 	f.Add(hello{version: 1, maxLeases: 1, maxBytes: 1}.append(header{kind: kindHello}.append(nil)))
 	f.Add(arenaNote{id: 1, size: 4096}.append(header{kind: kindArena}.append(nil)))
 	f.Add(arenaNote{id: 1, size: 4 << 20, kind: cudaArena, uuid: UUID{1, 15: 2}, pages: 2 << 20}.append(header{kind: kindArena}.append(nil)))
+	f.Add(arenaNote{id: 1, size: 1000, kind: allocationArena, uuid: UUID{1, 15: 2}, handle: [64]byte{1, 63: 2}}.append(header{kind: kindArena}.append(nil)))
 	f.Add(eventNote{slot: 1, kind: cudaArena, handle: [64]byte{1}}.append(header{kind: kindEvent}.append(nil)))
 	f.Add(append(header{kind: kindOpened}.append(nil), 1, 0, 0, 0, 1, 0, 0, 0, 'n', 'o'))
 	f.Fuzz(func(t *testing.T, packet []byte) {
