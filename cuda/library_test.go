@@ -3,6 +3,7 @@ package cuda_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 	"unsafe"
@@ -80,9 +81,28 @@ func (l *library) tensor(v uint32, n int) (*tensor.Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
+	return l.lend(at, n, dlpack.UInt)
+}
+
+// numbers imports a tensor of n numbers from first on.
+func (l *library) numbers(first float32, n int) (*tensor.Tensor, error) {
+	at, err := l.place()
+	for i := range n {
+		if err == nil {
+			err = l.d.MemsetD32Async(l.ctx, at+driver.Pointer(4*i), math.Float32bits(first+float32(i)), 1, l.stream)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l.lend(at, n, dlpack.Float)
+}
+
+func (l *library) lend(at driver.Pointer, n int, code dlpack.TypeCode) (*tensor.Tensor, error) {
 	l.mu.Lock()
 	m := describeAt(dlpack.Device{Type: dlpack.CUDA}, uintptr(at), n)
 	l.mu.Unlock()
+	m.Tensor.DType.Code = code
 	return dlpack.Import(m, l.call, dlpack.ReadyOn(dlpack.Stream(l.stream)))
 }
 

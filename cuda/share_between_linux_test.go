@@ -18,6 +18,7 @@ import (
 	"github.com/tenure-go/tenure/cuda"
 	"github.com/tenure-go/tenure/cuda/internal/driver"
 	"github.com/tenure-go/tenure/cuda/internal/fake"
+	"github.com/tenure-go/tenure/dlpack"
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/shape"
 	"github.com/tenure-go/tenure/share"
@@ -44,7 +45,7 @@ func TestDeviceBetweenProcesses(t *testing.T) {
 		for _, c := range []struct {
 			name string
 			f    func(*testing.T, *between)
-		}{{"hand-over", handOver}, {"owner dies", ownerDies}, {"consumer dies", consumerDies}, {"work outlives socket", workOutlives},
+		}{{"hand-over", handOver}, {"owner dies", ownerDies}, {"consumer dies", consumerDies}, {"memory of a library", ofLibrary}, {"owner of a library dies", libraryDies}, {"work outlives socket", workOutlives},
 			{"event of a dead owner", eventOfDead}, {"events", countEvents}} {
 			t.Run(c.name, func(t *testing.T) {
 				b := start(t)
@@ -262,7 +263,8 @@ func makerRole(s *side) error {
 	return nil
 }
 
-// lendLibrary offers a tensor of a library in place.
+// lendLibrary offers tensors of a library in place, and ends when it has them
+// back.
 func (s *side) lendLibrary(p *share.Peer) error {
 	drv, err := s.driver()
 	if err != nil {
@@ -272,16 +274,20 @@ func (s *side) lendLibrary(p *share.Peer) error {
 	if err != nil {
 		return err
 	}
-	x, err := lib.tensor(7, 1000)
-	if err != nil {
-		return err
-	}
-	if err := p.Offer(context.Background(), x, share.WithoutCopy()); err != nil {
-		return err
+	for range 2 {
+		x, err := lib.tensor(7, 1000)
+		if err != nil {
+			return err
+		}
+		if err := p.Offer(context.Background(), x, share.WithoutCopy()); err != nil {
+			return err
+		}
+		_ = x.Release()
 	}
 	say("offered")
 	bufio.NewScanner(os.Stdin).Scan()
-	return errors.Join(x.Release(), lib.close())
+	err = lib.close()
+	return errors.Join(err, p.Owner().Close())
 }
 
 // driver returns the driver for code that is not Tenure's.
@@ -355,6 +361,50 @@ func ownerDies(t *testing.T, b *between) {
 		return int64(must(b.device().Free())(t)) > with+int64(b.big)/8
 	})
 	b.free(t, fmt.Sprintf("at the end (%d at first)", before>>20))
+}
+
+// ofLibrary: a library's memory is received in place, and the library has it
+// back before its process ends.
+func ofLibrary(t *testing.T, b *between) {
+	maker, o, p := b.maker(t, "TENURE_CUDA_FOREIGN=100")
+	for range 2 {
+		got := must(p.Receive(t.Context()))(t)
+		y := must(b.device().Main().Copy(got.Tensor))(t)
+		got.Tensor.Release()
+		must(0, compare(y, 7))(t)
+		y.Release()
+	}
+	maker.tell("end")
+	for _, w := range maker.finish(false) {
+		t.Error(w)
+	}
+	must(0, o.Close())(t)
+}
+
+// libraryDies: the tensors of a dead owner's library fail for new work, and can
+// be released.
+func libraryDies(t *testing.T, b *between) {
+	maker, o, p := b.maker(t, "TENURE_CUDA_FOREIGN=100")
+	got := must(p.Receive(t.Context()))(t)
+	must(p.Receive(t.Context()))(t).Tensor.Release()
+	y := must(b.device().Main().Copy(got.Tensor))(t)
+	must(0, compare(y, 7))(t)
+	y.Release()
+	must(0, maker.cmd.Process.Kill())(t)
+	maker.finish(true)
+	<-p.Done()
+	_, err := b.device().Main().Copy(got.Tensor)
+	if !errors.Is(err, share.ErrClosed) || !strings.Contains(err.Error(), "the process has ended, and its memory with it") {
+		t.Errorf("got %v, want ErrClosed and the reason", err)
+	}
+	if _, err := tensor.To(t.Context(), got.Tensor, nil); !errors.Is(err, share.ErrClosed) {
+		t.Errorf("a copy to the host: got %v, want ErrClosed", err)
+	}
+	if _, err := dlpack.ExportOn(got.Tensor, dlpack.Stream(b.device().Main().Handle())); !errors.Is(err, share.ErrClosed) {
+		t.Errorf("an export: got %v, want ErrClosed", err)
+	}
+	got.Tensor.Release()
+	must(0, o.Close())(t)
 }
 
 // consumerDies: what a dead consumer held comes back to its owner.

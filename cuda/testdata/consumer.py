@@ -23,7 +23,7 @@ for received in tenure.attach("python"):
     seen = (ctypes.c_float * n)()
     c.fake_read(7, at, 4 * n, seen)
     label = received.label
-    if label == "hold":
+    if label.startswith("hold"):
         say("holds")
         sys.stdin.readline()
     del capsule

@@ -51,6 +51,7 @@ class Device:
 _lock = threading.Lock()
 _open: Dict[bytes, Device] = {}
 _chunks: "weakref.WeakValueDictionary[Tuple[bytes, int], Chunk]" = weakref.WeakValueDictionary()
+_allocations: "Dict[Tuple[bytes, bytes], Allocation]" = {}
 _process = os.getpid()
 
 
@@ -80,6 +81,7 @@ def forget() -> None:
     _lock = threading.Lock()
     _process = os.getpid()
     _open.clear()
+    _allocations.clear()
     driver.forget()
 
 
@@ -131,6 +133,57 @@ def chunk(owner: bytes, arena: int, device: Device, fd: int, size: int) -> Chunk
         known = _chunks.get((owner, arena))
         if known is None or known.device is not device or known.size != size:
             known = _chunks[owner, arena] = Chunk(device, fd, size)
+        return known
+
+
+class Allocation:
+    """Memory that another allocator of another process made, open here: once for all connections and announcements that name it, which the
+    driver wants."""
+
+    def __init__(self, key: Tuple[bytes, bytes], device: Device, handle: bytes, size: int) -> None:
+        self.device = device
+        self.size = size
+        self._key = key
+        self._users = 1
+        with device.current() as the:
+            self.at = the.open_allocation(handle)
+            try:
+                self._check(the)
+            except BaseException:
+                the.call("cuIpcCloseMemHandle", self.at)
+                raise
+
+    def _check(self, the: driver.Driver) -> None:
+        """The owner says how large it is. Where the driver knows, it has to agree."""
+        try:
+            base, size = the.range_of(self.at)
+        except driver.CallError:
+            return
+        if base != self.at or size < self.size:
+            raise DeviceError(f"cuda: got an allocation of {size} bytes on {self.device}, want the {self.size} that its owner announces")
+
+    def close(self) -> None:
+        """Ends one announcement. The last one closes the memory, which nothing uses any more."""
+        with _lock:
+            self._users -= 1
+            if self._users or _allocations.get(self._key) is not self:
+                return
+            del _allocations[self._key]
+            with contextlib.suppress(DeviceError), self.device.current() as the:
+                the.call("cuIpcCloseMemHandle", self.at)
+
+
+def allocation(owner: bytes, device: Device, handle: bytes, size: int) -> Allocation:
+    """An allocation of an owner's process, which the caller closes."""
+    key = (owner, handle)
+    with _lock:
+        known = _allocations.get(key)
+        if known is None:
+            known = _allocations[key] = Allocation(key, device, handle, size)
+        elif known.device is not device or known.size != size:
+            raise DeviceError(f"cuda: got an allocation of {size} bytes on {device}, want {known.size} on {known.device} as before")
+        else:
+            known._users += 1
         return known
 
 

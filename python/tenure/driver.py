@@ -27,6 +27,7 @@ _ON_DEVICE = 1
 _POSIX_DESCRIPTOR = 1
 _DISABLE_TIMING = 2
 _NOT_READY = 600
+_LAZY_PEER_ACCESS = 1
 HANDLE = 64
 
 _number = ctypes.c_int
@@ -37,8 +38,8 @@ _flags32 = ctypes.c_uint32
 _flags64 = ctypes.c_uint64
 
 
-class EventHandle(ctypes.Structure):
-    """CUipcEventHandle, which is passed by value."""
+class Handle(ctypes.Structure):
+    """CUipcEventHandle and CUipcMemHandle, which are passed by value."""
 
     _fields_ = [("bytes", ctypes.c_char * HANDLE)]
 
@@ -78,7 +79,10 @@ _FUNCTIONS: Dict[str, Tuple[Any, ...]] = {
     "cuMemAlloc_v2": (_out(_address), _size),
     "cuMemFree_v2": (_address,),
     "cuMemcpyDtoDAsync_v2": (_address, _address, _size, _handle),
-    "cuIpcOpenEventHandle": (_out(_handle), EventHandle),
+    "cuIpcOpenEventHandle": (_out(_handle), Handle),
+    "cuIpcOpenMemHandle_v2": (_out(_address), Handle, _flags32),
+    "cuIpcCloseMemHandle": (_address,),
+    "cuMemGetAddressRange_v2": (_out(_address), _out(_size), _address),
     "cuEventCreate": (_out(_handle), _flags32),
     "cuEventQuery": (_handle,),
     "cuEventDestroy_v2": (_handle,),
@@ -170,10 +174,19 @@ class Driver:
 
     def open_event(self, handle: bytes) -> int:
         event = _handle()
-        by_value = EventHandle()
-        ctypes.memmove(ctypes.addressof(by_value), handle, HANDLE)
-        self.call("cuIpcOpenEventHandle", ctypes.byref(event), by_value)
+        self.call("cuIpcOpenEventHandle", ctypes.byref(event), _by_value(handle))
         return event.value or 0
+
+    def open_allocation(self, handle: bytes) -> int:
+        at = _address()
+        self.call("cuIpcOpenMemHandle_v2", ctypes.byref(at), _by_value(handle), _LAZY_PEER_ACCESS)
+        return at.value
+
+    def range_of(self, at: int) -> Tuple[int, int]:
+        """The first address and the size of the allocation that has an address."""
+        base, size = _address(), _size()
+        self.call("cuMemGetAddressRange_v2", ctypes.byref(base), ctypes.byref(size), at)
+        return base.value, size.value
 
     def make_event(self) -> int:
         event = _handle()
@@ -185,6 +198,12 @@ class Driver:
         if result not in (0, _NOT_READY):
             raise CallError(f"cuda: cuEventQuery: {self._text(result)}", result)
         return bool(result == 0)
+
+
+def _by_value(handle: bytes) -> Handle:
+    made = Handle()
+    ctypes.memmove(ctypes.addressof(made), handle, HANDLE)
+    return made
 
 
 def load(library: str, folders: Sequence[str] = _FOLDERS) -> ctypes.CDLL:

@@ -81,24 +81,37 @@ class Map:
 class DeviceMap:
     """An arena of the other end in the memory of a device, mapped here."""
 
-    __slots__ = ("chunk", "id", "retired", "size")
+    __slots__ = ("allocation", "at", "chunk", "device", "ended", "id", "retired", "size")
 
     def __init__(self, owner: bytes, arena: wire.Arena, fd: int) -> None:
         self.id = arena.id
         self.size = arena.size
         self.retired = False
-        self.chunk: Optional[device.Chunk] = device.chunk(owner, arena.id, device.find(arena.uuid), fd, arena.size)
+        self.ended = False
+        """The owner was told that it is closed."""
+        self.device = device.find(arena.uuid)
+        self.chunk: Optional[device.Chunk] = None
+        self.allocation: Optional[device.Allocation] = None
+        """Memory of another allocator. Its owner waits until it is closed, and it ends with its owner's process."""
+        if arena.handle:
+            self.allocation = device.allocation(owner, self.device, arena.handle, arena.size)
+            self.at = self.allocation.at
+        else:
+            self.chunk = device.chunk(owner, arena.id, self.device, fd, arena.size)
+            self.at = self.chunk.at
 
     kind = wire.CUDA
 
     def take(self, serial: int, offset: int, size: int) -> Tuple[Array, None]:
         """As that of Map."""
-        assert self.chunk is not None, "BUG: an offer in an arena that is closed"
-        return device.bytes_at(self.chunk.at + offset, size), None
+        return device.bytes_at(self.at + offset, size), None  # if it is closed, the tensor is let go of unseen
 
     def close(self) -> None:
         """Unmaps the memory, unless another connection has it too. Nothing describes it any more."""
         self.chunk = None
+        if self.allocation is not None:
+            self.allocation.close()
+            self.allocation = None
 
 
 class Lease(weakref.ref[Array]):
@@ -142,6 +155,8 @@ class Intake:
         self.held: Dict[int, Lease] = {}
         self.returning: Dict[int, None] = {}
         """Serials whose finaliser is about to use the socket."""
+        self._opening = 0
+        """Arenas that are being mapped."""
         self._unsent: Deque[int] = deque()
         """Serials whose RELEASE the socket did not take."""
         self.inbox: Deque[Received] = deque()
@@ -153,9 +168,18 @@ class Intake:
         crash.at(23)
         if arena.id in self._maps:
             raise ProtocolError(f"arena: got id {arena.id:x} again, want a new one")
-        if len(fds) != 1 and not (truncated and not fds):
-            raise ProtocolError(f"arena: got {len(fds)} descriptors, want 1")
-        code, reason = self._map(arena, fds)
+        want = 0 if arena.handle else 1
+        if len(fds) != want and not (truncated and not fds):
+            raise ProtocolError(f"arena: got {len(fds)} descriptors, want {want}")
+        self._opening += 1  # before the question whether END was said: the connection is not shut in between
+        try:
+            self._answer(arena, *self._map(arena, fds))
+        finally:
+            self._opening -= 1
+        if self._peer._said_end:
+            self._peer._nudge()
+
+    def _answer(self, arena: wire.Arena, code: int, reason: str) -> None:
         if reason:
             self._peer._send(wire.refused(wire.Refused(arena.id, code, reason)))
             return
@@ -165,14 +189,17 @@ class Intake:
 
     def _map(self, arena: wire.Arena, fds: Sequence[int]) -> Tuple[int, str]:
         """Errno and reason where it cannot be."""
-        if not fds:
+        if not fds and not arena.handle:
             return errno.EMFILE, "no descriptor is left in this process"
-        if arena.kind != wire.HOST_ARENA and not arena.granularity:
-            return 0, f"got an arena of kind {arena.kind}, want {wire.HOST_ARENA} (host memory) or {wire.CUDA_ARENA} (of a CUDA device)"
+        if arena.handle and self._peer._said_end:
+            return 0, "the connection has ended"
+        if arena.kind != wire.HOST_ARENA and not arena.granularity and not arena.handle:
+            known = f"{wire.HOST_ARENA} (host memory), {wire.CUDA_ARENA} (of a CUDA device) or {wire.ALLOCATION_ARENA} (an allocation there)"
+            return 0, f"got an arena of kind {arena.kind}, want {known}"
         if len(self._maps) + len(self._retired) >= _MAPS:
             return 0, f"got {_MAPS} arenas already"
-        if arena.kind == wire.CUDA_ARENA:
-            return 0, self._map_device(arena, fds[0])
+        if arena.kind != wire.HOST_ARENA:
+            return 0, self._map_device(arena, fds[0] if fds else -1)
         fault = memfd.fault(fds[0], arena.size)
         if fault:
             return 0, fault
@@ -285,8 +312,8 @@ class Intake:
             return
         self.returning[lease.serial] = None
         self.held.pop(lease.serial, None)
-        if lease.lent and isinstance(lease.map, DeviceMap) and lease.map.chunk is not None:
-            lease.map.chunk.device.limbo.leave(lambda: self._give_back(lease))
+        if lease.lent and isinstance(lease.map, DeviceMap):
+            lease.map.device.limbo.leave(lambda: self._give_back(lease))
         else:
             self._give_back(lease)
 
@@ -318,14 +345,28 @@ class Intake:
         for m in self._retired[:]:
             if any(lease.map is m for lease in list(self.held.values())) or self.returning:
                 continue
-            m.close()
             self._retired.remove(m)
-            crash.at(31)
-            self._peer._send(wire.about(wire.UNMAPPED, m.id))
+            self._close(m)
+        if self._peer._said_end and not self.held and not self.returning and not self._opening:
+            for m in self._allocations():  # the maps stay, for offers that are under way
+                self._close(m)
+
+    def _close(self, m: Union[Map, DeviceMap]) -> None:
+        m.close()
+        crash.at(31)
+        if isinstance(m, DeviceMap):
+            if m.ended:
+                return
+            m.ended = True
+        self._peer._send(wire.about(wire.UNMAPPED, m.id))
+
+    def _allocations(self) -> List[DeviceMap]:
+        """The allocations of the other end that are open. It waits until each is closed, so they are before the connection is shut."""
+        return [m for m in list(self._maps.values()) if isinstance(m, DeviceMap) and m.allocation is not None]
 
     def idle(self) -> bool:
         """Whether nothing is held, and no finaliser is about to use the socket."""
-        return not self.held and not self.returning and not self._unsent and not self._retired
+        return not (self.held or self.returning or self._unsent or self._retired or self._opening or self._allocations())
 
     def end(self) -> None:
         """After the connection: maps of host memory go with the last arrays over them, those of devices when no lease is held."""

@@ -287,6 +287,12 @@ class Link:
         waiter.register(self._fd, 0x2000)  # POLLRDHUP, which module select lacks
         return bool(waiter.poll(0))
 
+    def _is_dead(self) -> bool:
+        """Whether the other end's process is gone. While this end holds anything, the other closes its socket only with its process."""
+        waiter = select.poll()
+        waiter.register(self._fd, 0)  # a complete hang-up is always told
+        return self._closed or bool(waiter.poll(0))
+
     def _end_of_file(self, why: str) -> None:
         with self._lock:
             if self._gone:

@@ -24,7 +24,7 @@ class DeviceTensor(Received):
 
     def __init__(self, peer: Any, base: Array, form: wire.Form, label: str, lease: Any, after: Optional[device.Event]) -> None:
         super().__init__(peer, base, form, label, lease.serial)
-        self.device: device.Device = lease.map.chunk.device
+        self.device: device.Device = lease.map.device
         """The device of this process that has the tensor; `number` is its number here."""
         self._lease = lease
         self._after = after
@@ -69,6 +69,8 @@ class DeviceTensor(Received):
 
     def _precede(self, stream: int) -> None:
         """Has later work of a stream wait for the work of the owner that writes the tensor."""
+        if self._lease.map.allocation is not None and self.peer._is_dead():
+            raise GoneError("dlpack: the owner died, and the memory of the tensor, which another allocator made, with it")
         after = self._after
         if after is None or stream == dlpack.NO_SYNC:
             return

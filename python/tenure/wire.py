@@ -22,9 +22,11 @@ STATE_VERSION = 1
 """Of the answer to LIST."""
 DEVICES = 1
 """An ability: knows arenas of devices, EVENT and OPENED."""
+ALLOCATIONS = 2
+"""An ability: knows arenas that are memory of other allocators, too."""
 CPU, CUDA = 1, 2
 """Devices of tensors, as in DLPack."""
-HOST_ARENA, CUDA_ARENA = 0, 1
+HOST_ARENA, CUDA_ARENA, ALLOCATION_ARENA = 0, 1, 2
 PACKET = 65536
 INLINE = 65000
 REASON = 200
@@ -68,11 +70,11 @@ class Hello(NamedTuple):
     leases: int
     bytes: int
     version: int = VERSION
-    abilities: int = DEVICES
+    abilities: int = DEVICES | ALLOCATIONS
 
 
 class Arena(NamedTuple):
-    """The announcement of an arena; the descriptor is sent with it."""
+    """The announcement of an arena; the descriptor is sent with it, unless it has a handle."""
 
     id: int
     size: int
@@ -81,6 +83,8 @@ class Arena(NamedTuple):
     """Of the device; 0 where the message does not have it, as where the kind is not known."""
     uuid: bytes = b""
     """Of the device."""
+    handle: bytes = b""
+    """Of an allocation that another allocator of the owner's process made."""
 
 
 class Event(NamedTuple):
@@ -189,7 +193,7 @@ def hello(h: Hello) -> bytes:
 
 def arena(a: Arena) -> bytes:
     packet = _HEADER.pack(ARENA, 0, 0, 0) + _ARENA.pack(a.id, a.size, a.kind, bytes(7))
-    return packet + (bytes(8) if a.kind == HOST_ARENA else _ON_DEVICE.pack(a.granularity, a.uuid, bytes(16)))
+    return packet + (bytes(8) if a.kind == HOST_ARENA else _ON_DEVICE.pack(a.granularity, a.uuid, bytes(16)) + a.handle)
 
 
 def event(e: Event) -> bytes:
@@ -273,7 +277,7 @@ _ASKS = frozenset((TICKET, CLAIM, GET, LIST, DROP))
 _ANSWERS = frozenset((TICKETED, TEXT, NO))
 _COUNTED = frozenset((OFFER, RELEASE, TEXT))
 _SIZES: Dict[int, Tuple[int, int]] = {
-    HELLO: (64, 64), ARENA: (32, 64), MAPPED: (8, 8), REFUSED: (16, 16 + REASON), RETIRE: (8, 8), UNMAPPED: (8, 8),
+    HELLO: (64, 64), ARENA: (32, 128), MAPPED: (8, 8), REFUSED: (16, 16 + REASON), RETIRE: (8, 8), UNMAPPED: (8, 8),
     TICKET: (8, 8), TICKETED: (16, 16), CLAIM: (16, 16), CANCEL: (16, 16), GET: (1, MAX_NAME), LIST: (0, 0),
     TEXT: (0, PACKET - 8), DROP: (1, MAX_NAME), NO: (4, 4 + REASON), END: (0, 0), OFFER: (256, PACKET - 8), RELEASE: (8, 8 * MAX_RELEASES),
     EVENT: (80, 80), OPENED: (8, 8 + REASON),
@@ -345,14 +349,17 @@ def _hello(packet: memoryview) -> Hello:
 def _arena(packet: memoryview, length: int) -> Arena:
     arena_id, size, kind, zeros = _ARENA.unpack_from(packet, 8)
     _want(arena_id != 0, "arena: got id 0, want a random one")
-    _want(size > 0 and size % 4096 == 0 and size < 1 << 62, f"arena: got {size} bytes, want a multiple of 4096")
+    _want(0 < size < 1 << 62 and (size % 4096 == 0 or kind == ALLOCATION_ARENA), f"arena: got {size} bytes, want a multiple of 4096")
     _want(not any(zeros), "arena: got bytes behind its kind, want zeros")
     if kind == HOST_ARENA:
         _want(length == 32 and not any(packet[32:40]), "arena: got bytes behind its kind, want zeros")
         return Arena(arena_id, size, kind)
-    if kind != CUDA_ARENA or length != 64:
+    if (kind, length) not in ((CUDA_ARENA, 64), (ALLOCATION_ARENA, 128)):
         return Arena(arena_id, size, kind)
     granularity, uuid, zeros = _ON_DEVICE.unpack_from(packet, 32)
+    if kind == ALLOCATION_ARENA:
+        _want(granularity == 0 and not any(zeros), "arena: got bytes beside the UUID of an allocation, want zeros")
+        return Arena(arena_id, size, kind, 0, uuid, bytes(packet[72:136]))
     _want(granularity > 0 and size % granularity == 0, f"arena: got {size} bytes in units of {granularity}, want whole ones")
     _want(not any(zeros), "arena: got bytes behind the UUID, want zeros")
     return Arena(arena_id, size, kind, granularity, uuid)

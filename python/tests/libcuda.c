@@ -19,7 +19,7 @@
 typedef uint32_t u32;
 typedef uint64_t u64;
 typedef int result;
-enum { OK = 0, VALUE = 1, OOM = 2, UNINIT = 3, NO_DEVICE = 100, BAD_DEVICE = 101, BAD_CONTEXT = 201, HANDLE = 400, NOT_READY = 600, UNSUPPORTED = 801 };
+enum { OK = 0, VALUE = 1, OOM = 2, UNINIT = 3, NO_DEVICE = 100, BAD_DEVICE = 101, BAD_CONTEXT = 201, MAPPED = 208, HANDLE = 400, NOT_READY = 600, UNSUPPORTED = 801 };
 enum { PAGE = 4096, MARKS = 512 };
 #define MAGIC 0x454b4146554e4554ull
 
@@ -31,13 +31,14 @@ static __thread int depth;
 
 // Everything that is created, so that what is left shows.
 
-enum { NONE, MEMORY, RESERVED, ALLOCATED, EVENT, SHARED_EVENT };
+enum { NONE, MEMORY, RESERVED, ALLOCATED, EVENT, SHARED_EVENT, OPENED };
 typedef struct {
 	int kind, mapped, access;
 	u64 at, size;
 	char *data; // where this library itself reads and writes the bytes
 	char *file;
-	u64 file_size, order;
+	u64 file_size, order, nonce;
+	int fd; // of OPENED, with the lock that says so to its owner
 } object;
 static object objects[1024];
 
@@ -55,7 +56,7 @@ static object *get(int kind, u64 h) {
 }
 static object *at(u64 p) {
 	for (int i = 0; i < 1024; i++)
-		if ((objects[i].kind == RESERVED || objects[i].kind == ALLOCATED) && p >= objects[i].at && p < objects[i].at + objects[i].size) return &objects[i];
+		if ((objects[i].kind == RESERVED || objects[i].kind == ALLOCATED || objects[i].kind == OPENED) && p >= objects[i].at && p < objects[i].at + objects[i].size) return &objects[i];
 	return 0;
 }
 
@@ -69,6 +70,10 @@ static u64 numbers;
 
 static char *bytes(u64 p, u64 n, int write) {
 	object *o = at(p);
+	if (o && o->kind == OPENED && *(u32 *)(o->file + o->file_size - PAGE + 32) == 2) {
+		fprintf(stderr, "libcuda.c: a stream uses memory that its owner has freed\n");
+		abort();
+	}
 	if (!o || p + n > o->at + o->size || !o->data || o->access < (write ? 3 : 1)) {
 		fprintf(stderr, "libcuda.c: a stream uses %llu bytes at %#llx that it may not\n", (unsigned long long)n, (unsigned long long)p);
 		abort();
@@ -232,6 +237,30 @@ result cuIpcOpenEventHandle(void **e, handle h) {
 	*e = o;
 	return leave(OK);
 }
+// Memory of another allocator is the file that its handle names. The lock of a
+// byte tells the owner that it is open here. A driver may refuse a second open.
+result cuIpcOpenMemHandle_v2(u64 *p, handle h, u32 flags) {
+	CTX;
+	WANT(h.magic == MAGIC && !h.event && flags == 1, VALUE);
+	for (int i = 0; i < 1024; i++) WANT(objects[i].kind != OPENED || objects[i].nonce != h.nonce, MAPPED);
+	char path[64];
+	snprintf(path, sizeof path, "/proc/%u/fd/%u", h.pid, h.fd);
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	WANT(fd >= 0, VALUE);
+	u64 size = 0;
+	char *m = map_file(fd, &size);
+	if (!m) close(fd);
+	WANT(m, VALUE);
+	char *head = m + size - PAGE;
+	struct flock mine = {.l_type = F_WRLCK, .l_start = __atomic_add_fetch((u32 *)(head + 40), 1, __ATOMIC_SEQ_CST), .l_len = 1};
+	fcntl(fd, F_OFD_SETLK, &mine);
+	object *o = add(OPENED);
+	o->data = o->file = m; o->file_size = size; o->size = *(u64 *)(head + 16); o->nonce = h.nonce; o->fd = fd; o->access = 3;
+	*p = o->at = unreadable(o->size);
+	return leave(OK);
+}
+result cuIpcCloseMemHandle(u64 p) { CTX; object *o = at(p); WANT(o && o->kind == OPENED && o->at == p, VALUE); munmap((void *)p, o->size); munmap(o->file, o->file_size); close(o->fd); o->kind = NONE; return leave(OK); }
+result cuMemGetAddressRange_v2(u64 *base, size_t *size, u64 p) { CTX; object *o = at(p); WANT(o, VALUE); *base = o->at; *size = o->size; return leave(OK); }
 result cuEventCreate(void **e, u32 flags) { CTX; WANT(flags == 2, VALUE); *e = add(EVENT); return leave(OK); }
 result cuEventDestroy_v2(void *e) {
 	CTX;

@@ -9,6 +9,7 @@ import itertools
 import os
 import select
 import shutil
+import socket
 import struct
 import subprocess
 import threading
@@ -135,6 +136,14 @@ class DeviceOwner(Raw):
         fd = backing(UNIT, content)
         self.send(wire.arena(wire.Arena(made, UNIT, wire.CUDA_ARENA, UNIT, uuid)), fd)
         os.close(fd)
+        return made
+
+    def allocation(self, fd: int, size: int = 1000, uuid: bytes = UUID) -> int:
+        """Announces memory of another allocator: that of a backing."""
+        made = next(_ids)
+        (nonce,) = struct.unpack("<8xQ16x", os.pread(fd, 32, UNIT))
+        handle = struct.pack("<4QIIB23x", MAGIC, 1, nonce, UNIT, os.getpid(), fd, 0)
+        self.send(wire.arena(wire.Arena(made, size, wire.ALLOCATION_ARENA, 0, uuid, handle)))
         return made
 
     def mapped(self, content: bytes = b"") -> int:
@@ -397,6 +406,117 @@ def test_arena_of_two_connections(library: Library, start: Start) -> None:
     assert two.released(1) and two.recv() == (wire.UNMAPPED, arena) and library.c.fake_live() == 1
 
 
+@pytest.fixture
+def lent() -> Iterator[int]:
+    """Memory of another allocator, in the owner's process."""
+    fd = backing(UNIT, NUMBERS)
+    yield fd
+    os.close(fd)
+
+
+def opened(o: DeviceOwner, fd: int, size: int = UNIT) -> int:
+    made = o.allocation(fd, size)
+    assert o.recv() == (wire.MAPPED, made)
+    return made
+
+
+def test_allocation(library: Library, start: Start, lent: int) -> None:
+    o = start()
+    arena = opened(o, lent, 256 + 1024 + 3)
+    got = o.offer(arena, 1)
+    taken = Taken(got.__dlpack__(stream=7, max_version=(1, 3)))
+    assert taken.struct.flags == dlpack.READ_ONLY and str(got.device) == "cuda:0"
+    seen = library.read(taken.data, 24)
+    taken.delete()
+    o.send(wire.about(wire.RETIRE, arena))
+    got.release()
+    assert o.silent() and library.c.fake_live() == 2  # the memory, and the event of the release
+    library.c.fake_run()
+    assert np.frombuffer(seen, "f4").tolist() == [0, 1, 2, 3, 4, 5]
+    assert o.released(1) and o.recv() == (wire.UNMAPPED, arena) and library.c.fake_live() == 1
+
+
+def test_allocation_is_opened_once(library: Library, start: Start, lent: int) -> None:
+    one, two = start(), start()
+    arenas = opened(one, lent), opened(one, lent), opened(two, lent)
+    assert library.c.fake_live() == 1
+    last = two.offer(arenas[2], 1)
+    for arena in arenas[:2]:
+        one.send(wire.about(wire.RETIRE, arena))
+        assert one.recv() == (wire.UNMAPPED, arena) and library.c.fake_live() == 1
+    last.release()
+    assert two.released(1)
+    two.send(wire.about(wire.RETIRE, arenas[2]))
+    assert two.recv() == (wire.UNMAPPED, arenas[2]) and library.c.fake_live() == 0
+    opened(one, lent)
+
+
+def test_allocation_is_closed_before_the_end(library: Library, start: Start, lent: int) -> None:
+    o = start()
+    other = backing(UNIT)
+    idle, arena = opened(o, other), opened(o, lent)
+    os.close(other)
+    got = o.offer(arena, 1)
+    o.peer.close()
+    assert o.recv() == (wire.END, b"") and o.silent()
+    o.send(wire.about(wire.RETIRE, idle))
+    assert o.recv() == (wire.UNMAPPED, idle)
+    late = bytearray(wire.offer(0, 2, arena, 0, 1024, 1, wire.form(F32, False, 0, (2, 3), (12, 4)), b"x"))
+    struct.pack_into("<B", late, 8 + 41, wire.CUDA)
+    o.send(bytes(late))
+    assert o.released(2)
+    again = o.allocation(lent)
+    kind, r = o.recv()
+    assert kind == wire.REFUSED and r.id == again and "the connection has ended" in r.reason
+    got.release()
+    assert o.released(1) and o.recv() == (wire.UNMAPPED, arena) and library.c.fake_live() == 0
+    o.send(wire.about(wire.RETIRE, arena))  # was under way
+    assert o.recv() == (0, None)
+    assert o.peer._failure is None or "retire" not in str(o.peer._failure)
+
+
+def test_allocation_ends_with_its_owner(library: Library, start: Start, lent: int) -> None:
+    o = start()
+    got = o.offer(opened(o, lent), 1)
+    o.sock.shutdown(socket.SHUT_WR)  # no death: the owner waits for releases
+    assert eventually(lambda: o.peer._gone)
+    Taken(got.__dlpack__(stream=7, max_version=(1, 3))).delete()
+    o.sock.close()
+    with pytest.raises(tenure.GoneError, match="^dlpack: the owner died, and the memory of the tensor, which another allocator made, with it$"):
+        got.__dlpack__(stream=7, max_version=(1, 3))
+    with pytest.raises(tenure.GoneError):
+        got.__dlpack__(stream=-1, max_version=(1, 3))
+    library.c.fake_run()
+    got.release()
+    assert eventually(lambda: library.c.fake_live() == 1)  # the event of the release
+
+
+def test_allocations_that_are_refused(library: Library, start: Start, lent: int) -> None:
+    o = start()
+    for call, text in (("cuIpcOpenMemHandle_v2", "cuda: cuIpcOpenMemHandle: CUDA_ERROR_OUT_OF_MEMORY (2)"),):
+        library.c.fake_fail(call.encode(), 2)
+        o.allocation(lent)
+        refused(o, text)
+        library.c.fake_reset()
+    o.allocation(lent, UNIT + 1)
+    refused(o, f"got an allocation of {UNIT} bytes on cuda:0, want the {UNIT + 1} that its owner announces")
+    o.allocation(lent, uuid=bytes(range(16)))
+    refused(o, "this arena is on device GPU-00010203-")
+    library.c.fake_fail(b"cuMemGetAddressRange_v2", 2)
+    first = opened(o, lent)  # the driver does not know
+    library.c.fake_reset()
+    o.allocation(lent, 5)
+    refused(o, f"got an allocation of 5 bytes on cuda:0, want {UNIT} on cuda:0 as before")
+    o.send(wire.about(wire.RETIRE, first))
+    assert o.recv() == (wire.UNMAPPED, first) and library.c.fake_live() == 0
+    fd = backing(UNIT)
+    packet = wire.arena(wire.Arena(5, UNIT, wire.ALLOCATION_ARENA, 0, UUID, bytes(64)))
+    o.send(packet, fd)
+    os.close(fd)
+    with pytest.raises(tenure.ProtocolError, match="got 1 descriptors, want 0"):
+        o.peer.receive(5)
+
+
 def test_memory_that_cannot_be_read_only(library: Library, start: Start) -> None:
     library.c.fake_no_read_only()
     o = start()
@@ -516,7 +636,7 @@ def test_arena_of_another_kind(library: Library, start: Start) -> None:
     o.send(bytes(packet), fd)
     os.close(fd)
     kind, r = o.recv()
-    assert kind == wire.REFUSED and "got an arena of kind 9, want 0 (host memory) or 1" in r.reason
+    assert kind == wire.REFUSED and "got an arena of kind 9, want 0 (host memory), 1 (of a CUDA device) or 2" in r.reason
 
 
 def test_forked_child(library: Library, start: Start) -> None:

@@ -36,10 +36,12 @@ def offer(**change: Any) -> bytes:
 
 HELLO = wire.Hello(bytes(range(16)), bytes(16), 1024, 1 << 40)
 ON_DEVICE = wire.Arena(5, 2 << 21, wire.CUDA_ARENA, 2 << 20, bytes(range(16)))
+ALLOCATION = wire.Arena(5, 1001, wire.ALLOCATION_ARENA, 0, bytes(range(16)), bytes(range(64)))
 EVENT = wire.Event(3, bytes(range(64)))
 GOOD: List[Tuple[bytes, Tuple[int, int, int], Any]] = [
     (wire.hello(HELLO), (wire.HELLO, 0, 0), HELLO),
     (wire.arena(ON_DEVICE), (wire.ARENA, 0, 0), ON_DEVICE),
+    (wire.arena(ALLOCATION), (wire.ARENA, 0, 0), ALLOCATION),
     (wire.arena(wire.Arena(5, 4096)), (wire.ARENA, 0, 0), wire.Arena(5, 4096)),
     (wire.event(EVENT), (wire.EVENT, 0, 0), EVENT),
     (wire.opened(wire.Opened(3, 1, "no driver")), (wire.OPENED, 0, 0), wire.Opened(3, 1, "no driver")),
@@ -68,7 +70,7 @@ def test_round_trip(packet: bytes, head: Any, body: Any) -> None:
 
 
 def test_sizes_of_the_document() -> None:
-    assert [len(p) - 8 for p, *_ in GOOD[:3]] == [64, 64, 32]
+    assert [len(p) - 8 for p, *_ in GOOD[:4]] == [64, 64, 128, 32]
     assert len(offer()) == 8 + 256
     packet = offer(label=b"l" * 56)
     assert struct.unpack_from("<Q", packet, 8 + 0) == (7,) and packet[8 + 192 : 8 + 248] == b"l" * 56
@@ -166,6 +168,9 @@ REFUSED: List[Tuple[str, Callable[[], bytes]]] = [
     ("arena: no granularity", lambda: patched(wire.arena(ON_DEVICE), 32, "<Q", 0)),
     ("arena: half a unit", lambda: patched(wire.arena(ON_DEVICE), 32, "<Q", 3 << 20)),
     ("arena: behind the UUID", lambda: patched(wire.arena(ON_DEVICE), 71, "B", 1)),
+    ("arena: granularity of an allocation", lambda: patched(wire.arena(ALLOCATION), 32, "<Q", 1)),
+    ("arena: behind the UUID of an allocation", lambda: patched(wire.arena(ALLOCATION), 71, "B", 1)),
+    ("arena: behind the handle", lambda: wire.arena(ALLOCATION) + b"x"),
     ("event: no slot", lambda: patched(wire.event(EVENT), 8, "<I", 0)),
     ("event: kind", lambda: patched(wire.event(EVENT), 12, "B", 0)),
     ("event: behind the kind", lambda: patched(wire.event(EVENT), 15, "B", 1)),
