@@ -45,7 +45,9 @@
 // A tensor that was lent has a mark: work of other libraries may use its bytes,
 // on streams that this package does not know. Work that must come after that
 // waits for the whole device, once. Imported bytes are a tensor like any other;
-// they are given back when the work that uses them is complete.
+// they are given back when the work that uses them is complete. Package share
+// lends tensors of a device to other processes: those in its own arenas, and
+// with [share.InPlace] those that other libraries allocated.
 //
 // # Concurrency
 //

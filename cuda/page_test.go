@@ -12,9 +12,11 @@ import (
 	"github.com/tenure-go/tenure/cuda"
 	"github.com/tenure-go/tenure/cuda/internal/driver/drivertest"
 	"github.com/tenure-go/tenure/cuda/internal/fake"
+	"github.com/tenure-go/tenure/dlpack"
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/shape"
+	"github.com/tenure-go/tenure/share"
 	"github.com/tenure-go/tenure/tensor"
 )
 
@@ -84,6 +86,30 @@ func TestPage(t *testing.T) {
 		}
 		d.Arena().SetLimit(0)
 	})
+}
+
+// TestPageInPlace runs that about memory of other allocators.
+func TestPageInPlace(t *testing.T) {
+	needsLinux(t)
+	r := newRig(t, fake.Config{})
+	lib := must(newLibrary(r.Machine, 1))(t)
+	t.Cleanup(func() { must(0, lib.close())(t) })
+	ctx, d, call := context.Background(), r.devices[0], lib.call
+	theirs := describeAt(dlpack.Device{Type: dlpack.CUDA}, uintptr(must(lib.place())(t)), 100)
+
+	o := ok(share.NewOwner(share.OnDevice(d.Memory()), share.InPlace()))
+	p := &pair{owner: o, consumer: ok(share.NewOwner())}
+	p.attach(t)
+	peer := p.out
+	x := ok(dlpack.Import(theirs, call)) // a tensor of PyTorch
+	err := peer.Offer(ctx, x)            // no copy
+	x.Release()                          // PyTorch has the bytes back after the last lease
+	if err != nil || o.State().Bytes.Copied > 0 || lib.deletions() > 0 {
+		t.Errorf("got %v and %d bytes copied, want a tensor that is shared in place", err, o.State().Bytes.Copied)
+	}
+	ok(p.in.Receive(ctx)).Tensor.Release()
+	eventually(t, "the tensor comes back", func() bool { return lib.deletions() == 1 })
+	p.close(t)
 }
 
 // TestPageHasThisCode holds the code of docs/cuda.md to that of TestPage and of

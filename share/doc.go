@@ -61,8 +61,9 @@
 // its UUID, and everything above holds there: a lease ends when the work that
 // reads the bytes is complete, and bytes are used again when all work on them
 // is. The leases of a process that died with tensors of a device are in
-// quarantine until the process is gone altogether. docs/share.md has the
-// differences.
+// quarantine until the process is gone altogether. With [InPlace] tensors that
+// other libraries of the process allocated on the device are not copied.
+// docs/share.md has the differences.
 //
 // # Common bytes
 //

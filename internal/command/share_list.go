@@ -192,6 +192,9 @@ func printState(w io.Writer, name string, s *share.State, blocks bool) {
 	fmt.Fprintf(w, "%s: %s\n", name, headline(s))
 	for _, a := range s.Arenas {
 		state := "used " + plan.FormatBytes(int64(a.Used))
+		if a.Foreign {
+			state += " in place"
+		}
 		if a.Retired {
 			state = "given back, still mapped"
 		}
