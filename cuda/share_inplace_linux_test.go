@@ -390,8 +390,8 @@ func TestQuarantineInPlace(t *testing.T) {
 	}
 }
 
-// A consumer that ends its side in order closes what it has open before, so that
-// the library need not wait for the end of its process.
+// A consumer that ends its side in order closes what it has open before, so
+// that the library need not wait for the end of its process.
 func TestShareInPlaceEndsInOrder(t *testing.T) {
 	r := newRig(t, fake.Config{})
 	lib := newTestLibrary(t, r.Machine, 1)

@@ -20,10 +20,10 @@ import (
 
 // InPlace lets the owner, which is [OnDevice], offer tensors in memory that
 // other libraries of this process allocated there without a copy, such as those
-// that package dlpack imports from PyTorch. It applies to memory that the driver
-// can share, to peers that know how to open it, and to those whose process the
-// kernel names, so that its death is known. All others get a copy as before, and
-// offers with [WithoutCopy] an error that says why.
+// that package dlpack imports from PyTorch. It applies to memory that the
+// driver can share, to peers that know how to open it, and to those whose
+// process the kernel names, so that its death is known. All others get a copy
+// as before, and offers with [WithoutCopy] an error that says why.
 //
 // Such tensors differ from those in the owner's arenas. A peer can read, and a
 // hostile one can write, the whole allocation, in which the library may have

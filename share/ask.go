@@ -273,10 +273,9 @@ func noError(code uint32, why string) error {
 }
 
 // Publish makes x available to peers under a name until it is withdrawn or the
-// owner is closed. A tensor outside of the arenas is copied into one now, unless
-// it is shared in place; see [InPlace]. The
-// caller keeps x. Its bytes are never written again once a peer has received
-// them.
+// owner is closed. A tensor outside of the arenas is copied into one now,
+// unless it is shared in place; see [InPlace]. The caller keeps x. Its bytes
+// are never written again once a peer has received them.
 func (o *Owner) Publish(name string, x *tensor.Tensor) error {
 	if len(name) < 1 || len(name) > maxName || !utf8.ValidString(name) {
 		return fmt.Errorf("share publish: got the name %q, want 1 to %d bytes of UTF-8", name, maxName)

@@ -78,8 +78,8 @@ type mappedFile struct {
 }
 
 // fileID identifies an arena that is announced more than once: by its file, or
-// on a device, whose descriptors have no identity, by what its process says: the
-// number of the arena, or the handle of the allocation.
+// on a device, whose descriptors have no identity, by what its process says:
+// the number of the arena, or the handle of the allocation.
 type fileID struct {
 	osmem.FileID
 	process  processID

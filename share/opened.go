@@ -8,8 +8,8 @@ import (
 
 // An allocation of the peer's process is open here once, whatever number of
 // connections and announcements name it. Its owner must know when it is closed,
-// so an end says UNMAPPED for each before it shuts its side down, and opens none
-// after END.
+// so an end says UNMAPPED for each before it shuts its side down, and opens
+// none after END.
 
 // openAllocation opens an allocation that was announced.
 func (p *Peer) openAllocation(note arenaNote) (*mappedFile, error) {
