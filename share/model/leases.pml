@@ -11,6 +11,7 @@
  *   POISON    the last consumer breaks a rule, or sees the owner break one
  *   RETIRE    arenas are announced, mapped, retired and unmapped
  *   TAKEBACK  and a retired arena in which nothing is held is used again, under another id
+ *   LENT      with RETIRE and CLOSE: the arena is another allocator's, which must not have it back while a process has it open
  *   TWICE     consumers send a RELEASE twice
  *   DISCONNECT  the owner disconnects consumers, which may then lie: say that they hold nothing, and hold on
  *   DEVICE    consumers read from a device, which outlives their sockets
@@ -28,7 +29,7 @@
  *   I3  the peer never gets more than it said it would hold
  *   I4  nothing is offered after END, or in an arena after its RETIRE
  *   I5  a ticket is good until it is claimed, cancelled, or its minter ends
- *   I6  an arena counts as returned only when no process maps it
+ *   I6  an arena counts as returned only when no process maps it; with LENT, not even one that is dying
  */
 
 #ifndef CONSUMERS
@@ -119,6 +120,7 @@ bool broken[BLOCKS];      /* and never will: it died before */
 #endif
 bool maps[2 * USES];      /* the consumer maps the arena under the id */
 bool ticketOver[TICKETS]; /* claimed, cancelled or dropped with its row */
+bool hup[2];              /* the consumer's socket is closed altogether, not for writing only */
 bool dead[2];             /* the process handle of a dead consumer is readable; its devices are torn down */
 
 /* ---- What a consumer keeps ---- */
@@ -206,6 +208,13 @@ byte onDevice[2];     /* block + 1 */
 #else
 #define OVER(c) dead[c]
 #endif
+#elif defined(LENT) && !defined(M_LENT_EOF)
+#ifdef M_LENT_HANGUP
+#define SHUT(c) gotEnd[c]
+#else
+#define SHUT(c) (gotEnd[c] && !hup[c]) /* in order, and living */
+#endif
+#define OVER(c) (dead[c] || !known[c] || !ready[c] && SHUT(c))
 #elif defined(DISCONNECT) && !defined(M_QUARANTINE_EOF)
 #define OVER(c) (!lost[c] || dead[c])
 #else
@@ -603,7 +612,11 @@ proctype server() {
 /* ---- A consumer ---- */
 
 #define SEES_EOF (ownerEOF[c] && empty(toConsumer[c]))
+#ifdef LENT
+#define MAYSEND (!ownerDead && nfull(toOwner[c]) && !consumerEOF[c])
+#else
 #define MAYSEND (!ownerDead && nfull(toOwner[c]))
+#endif
 
 inline hold(s, b, v) {
   assert(!cGotEnd);                       /* I4 */
@@ -671,7 +684,12 @@ proctype consumer(byte c) {
 #endif
        :: kind == END -> cGotEnd = true
 #ifdef RETIRE
+#if defined(LENT) && !defined(M_LENT_OPENS)
+       :: kind == ARENA && cSentEnd /* END has said that it opens none */
+       :: kind == ARENA && !cSentEnd -> maps[OF(c, s)] = true; owesMapped[s] = true
+#else
        :: kind == ARENA -> maps[OF(c, s)] = true; owesMapped[s] = true
+#endif
        :: kind == RETIREMENT -> retiring[s] = true
 #endif
        fi;
@@ -745,6 +763,8 @@ proctype consumer(byte c) {
 #ifdef RETIRE
 #ifdef M_UNMAP_HELD
 #define MAYUNMAP(u) (retiring[u] && !owesMapped[u])
+#elif defined(LENT)
+#define MAYUNMAP(u) ((retiring[u] || cSentEnd) && maps[c] && !owesMapped[u] && holds[c] == 0 && pending == 0)
 #else
 #define MAYUNMAP(u) (retiring[u] && !owesMapped[u] && HOLDS(c, u) == 0 && pending == 0)
 #endif
@@ -759,7 +779,19 @@ proctype consumer(byte c) {
 #endif
 #ifdef CLOSE
   :: atomic { !cSentEnd && !asking && !blind && MAYSEND -> toOwner[c]!END, 0; cSentEnd = true }
+#ifdef LENT
+#ifdef M_LENT_SHUT
+#define CLOSED true
+#else
+#define CLOSED (!maps[c] && !owesMapped[0] && !owesUnmapped[0])
+#endif
+  :: atomic { /* it shuts its side down, and reads on */
+       cSentEnd && holds[c] == 0 && pending == 0 && CLOSED && !consumerEOF[c] -> consumerEOF[c] = true
+     }
+  :: SEES_EOF && (ownerDead || consumerEOF[c]) -> goto leaves
+#else
   :: cSentEnd && holds[c] == 0 -> goto leaves
+#endif
 #endif
 #ifdef DISCONNECT
   :: atomic { lost[c] && !blind -> blind = true; consumerEOF[c] = true } /* the lie */
@@ -776,7 +808,9 @@ proctype consumer(byte c) {
 #if defined(DISCONNECT) || defined(POISON) && !defined(M_SHUT_HOLDING)
   :: blind && holds[c] == 0 -> goto leaves
 #endif
+#ifndef LENT
   :: SEES_EOF && holds[c] == 0 -> goto leaves
+#endif
 #ifndef PEACE
   :: goto leaves /* by a kill: what it holds goes with its memory, before its socket */
 #endif
@@ -790,17 +824,24 @@ leaves:
 #ifdef M_SUBLEASE
     if :: c == 1 && held[2 * SERIALS] -> readers[heldBlock[2 * SERIALS]]--; held[2 * SERIALS] = 0 :: else fi;
 #endif
+#ifdef LENT
+    hup[c] = true; /* what it has open goes later */
+#else
     maps[OF(c, 0)] = false;
     maps[OF(c, USES - 1)] = false;
+#endif
     consumerEOF[c] = true;
     do :: toConsumer[c]?_, _, _, _ :: empty(toConsumer[c]) -> break od;
     if :: c == 1 -> do :: passed?_, _ :: empty(passed) -> break od :: else fi;
     i = 0; s = 0; b = 0; v = 0; pending = 0; have = 0; asking = false
   }
-#if defined(DEVICE) || defined(DISCONNECT)
+#if defined(DEVICE) || defined(DISCONNECT) || defined(LENT)
   atomic { /* a device is torn down after the socket is closed */
 #ifdef DEVICE
     if :: onDevice[c] -> device[onDevice[c] - 1]--; onDevice[c] = 0 :: else fi;
+#endif
+#ifdef LENT
+    maps[c] = false;
 #endif
     dead[c] = true
   }
