@@ -31,6 +31,7 @@ import (
 // bytes end with this process: after its death they are undefined, and new work
 // of the peer that reads them fails. The library gets the bytes back after the
 // last lease, and the last ones of an allocation when every peer has closed it.
+// What is published is copied for each request of a peer that gets copies.
 func InPlace() OwnerOption {
 	return func(o *Owner) error {
 		o.inPlace = true

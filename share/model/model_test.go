@@ -52,7 +52,6 @@ var good = []struct {
 	{name: "more tickets", defs: "TICKET", large: true},
 	{name: "more arenas", defs: "RETIRE", large: true},
 	{name: "closing", defs: "CLOSE", large: true},
-	{name: "memory of other allocators, two consumers", defs: "RETIRE LENT CLOSE SERIALS=1 QUEUE=1 WRITES=1 ARENAS=1", large: true},
 	{name: "more quarantine", defs: "DISCONNECT TICKET SERIALS=1 QUEUE=1", large: true},
 	{name: "one consumer, releases twice", defs: "CONSUMERS=1 CLOSE POISON RETIRE TWICE DEVICE", large: true},
 	{name: "no deaths, tickets", defs: "PEACE CLOSE TICKET SERIALS=1 QUEUE=1 WRITES=1", large: true},
