@@ -76,8 +76,9 @@ type Owner struct {
 type OwnerOption func(*Owner) error
 
 // WithLimit bounds the bytes of the owner's arenas, including retired ones that
-// a peer still has mapped. Without it the system and the process's memory
-// limits (control groups, memory.SetLimit) bound them.
+// a peer still has mapped, but not memory of other allocators (see [InPlace]).
+// Without it the system and the process's memory limits (control groups,
+// memory.SetLimit) bound them.
 func WithLimit(bytes int64) OwnerOption {
 	return func(o *Owner) error {
 		if bytes < 1 {

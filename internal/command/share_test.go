@@ -260,3 +260,12 @@ func replaceSocket(t *testing.T, path string) net.Listener {
 	}
 	return l
 }
+
+// TestForeignArenas: memory of other allocators is listed as such.
+func TestForeignArenas(t *testing.T) {
+	var b strings.Builder
+	printState(&b, "torch", &share.State{Arenas: []share.ArenaState{{ID: "5", Foreign: true, Bytes: 2 << 20, Used: 4096}}}, false)
+	if want := "  arena\t5\t2.00 MiB\tused 4.00 KiB in place\t"; !strings.Contains(b.String(), want) {
+		t.Errorf("got %q, want it with %q", b.String(), want)
+	}
+}
