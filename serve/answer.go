@@ -16,9 +16,16 @@ import (
 
 // send writes an answer. Once it has begun there is no error but that of a
 // client that has gone.
-func (q *request) send(w http.ResponseWriter, head *oip.Answer, sections [][]byte) error {
-	out := &answer{w: w, conn: http.NewResponseController(w), stall: q.model.server.config.Stall}
-	if sections == nil {
+func (q *request) send(w http.ResponseWriter, head *oip.Answer) error {
+	out := &answer{w: w, conn: http.NewResponseController(w), stall: q.server.config.Stall}
+	length, binary := 0, false
+	for _, r := range head.Outputs {
+		if r.Size >= 0 {
+			length += len(r.Data)
+			binary = true
+		}
+	}
+	if !binary {
 		w.Header().Set("Content-Type", "application/json")
 		_, err := head.WriteTo(out) // a short one gets a Content-Length by net/http
 		return gone(err)
@@ -27,17 +34,13 @@ func (q *request) send(w http.ResponseWriter, head *oip.Answer, sections [][]byt
 	if _, err := head.WriteTo(&text); err != nil {
 		return err
 	}
-	length := text.Len()
-	for _, s := range sections {
-		length += len(s)
-	}
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Inference-Header-Content-Length", strconv.Itoa(text.Len()))
-	w.Header().Set("Content-Length", strconv.Itoa(length))
+	w.Header().Set("Content-Length", strconv.Itoa(text.Len()+length))
 	_, err := out.Write(text.Bytes())
-	for _, s := range sections {
-		if err == nil {
-			_, err = out.Write(s)
+	for _, r := range head.Outputs {
+		if err == nil && r.Size >= 0 {
+			_, err = out.Write(r.Data)
 		}
 	}
 	return gone(err)

@@ -30,6 +30,11 @@ type Config struct {
 	// none is loaded at first.
 	Explicit, Empty bool
 
+	// SharedMemory permits clients on this machine to pass tensors in regions of
+	// the system's shared memory that belong to the server's user. It needs
+	// Linux.
+	SharedMemory bool
+
 	Memory  int64 // bytes that models and requests may take; 0: what the machine or container permits; -1: no bound
 	MaxBody int64 // bytes of a request, 64 MiB by default
 

@@ -126,6 +126,7 @@ func (s *Server) Load(ctx context.Context, name string, config *ModelConfig) err
 		e.reason = err.Error()
 		old = retire(fresh)
 	}
+	s.change()
 	s.mu.Unlock()
 	// One that was loaded while requests came is there until they are answered.
 	// The next load waits for that, so at most two generations are in memory.
@@ -211,6 +212,7 @@ func (s *Server) Unload(ctx context.Context, name string) error {
 	s.mu.Lock()
 	old := retire(e.versions)
 	e.versions, e.wanted, e.reason = map[int]*model{}, false, "unloaded"
+	s.change()
 	s.mu.Unlock()
 	ended := make(chan error, 1)
 	go func() {

@@ -19,12 +19,6 @@ import (
 	"github.com/tenure-go/tenure/serve/internal/oip"
 )
 
-// version is that of the server, as clients see it: of the protocol.
-const version = "2.0"
-
-// extensions are those of the protocol that are there. Clients decide by them.
-var extensions = []string{"binary_tensor_data", "classification", "model_configuration", "model_repository", "parameters", "schedule_policy", "statistics"}
-
 // smallAnswer is how long a client has to take an answer without tensors.
 const smallAnswer = 30 * time.Second
 
@@ -56,7 +50,7 @@ func (s *Server) routes() http.Handler {
 	open("GET /v2/health/ready", s.health)
 	open("GET /healthz", s.health)
 	handle("GET /v2", func(w http.ResponseWriter, _ *http.Request) error {
-		return answerJSON(w, http.StatusOK, map[string]any{"name": s.config.Name, "version": version, "extensions": extensions})
+		return answerJSON(w, http.StatusOK, s.metadataOfServer())
 	})
 	handle("GET /v2/models/stats", s.statisticsPage)
 	for _, prefix := range []string{"/v2/models/{model}", "/v2/models/{model}/versions/{version}"} {
@@ -71,6 +65,8 @@ func (s *Server) routes() http.Handler {
 	handle("POST /v2/repository/models/{model}/load", s.loadPage)
 	handle("POST /v2/repository/models/{model}/unload", s.unloadPage)
 	handle("GET /metrics", s.metrics)
+	s.regionRoutes(handle)
+	s.settingRoutes(handle)
 	if s.config.Pprof {
 		for pattern, f := range map[string]http.HandlerFunc{"/debug/pprof/": pprof.Index, "/debug/pprof/cmdline": pprof.Cmdline, "/debug/pprof/profile": pprof.Profile, "/debug/pprof/symbol": pprof.Symbol, "/debug/pprof/trace": pprof.Trace} {
 			handle(pattern, func(w http.ResponseWriter, r *http.Request) error { f(w, r); return nil })
@@ -148,30 +144,11 @@ func (s *Server) modelOf(r *http.Request) (*model, error) {
 }
 
 func (s *Server) metadata(w http.ResponseWriter, r *http.Request) error {
-	m, err := s.modelOf(r)
+	v, err := s.metadataOf(r.PathValue("model"), r.PathValue("version"))
 	if err != nil {
 		return err
 	}
-	defer m.done()
-	s.mu.Lock()
-	versions := []string{}
-	for v := range s.models[m.name].versions {
-		versions = append(versions, strconv.Itoa(v))
-	}
-	s.mu.Unlock()
-	type described struct {
-		Name     string `json:"name"`
-		Datatype string `json:"datatype"`
-		Shape    []int  `json:"shape"`
-	}
-	list := func(infos []tenure.Info) []described {
-		all := []described{}
-		for _, i := range infos {
-			all = append(all, described{i.Name, typeName(i), dims(i)})
-		}
-		return all
-	}
-	return answerJSON(w, http.StatusOK, map[string]any{"name": m.name, "versions": versions, "platform": m.config.Platform, "inputs": list(m.inputs), "outputs": list(m.outputs)})
+	return answerJSON(w, http.StatusOK, v)
 }
 
 func (s *Server) modelReady(w http.ResponseWriter, r *http.Request) error {
@@ -193,20 +170,11 @@ func (s *Server) modelConfig(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) statisticsPage(w http.ResponseWriter, r *http.Request) error {
-	list, err := s.loaded(r.PathValue("model"), r.PathValue("version"))
+	v, err := s.statisticsOf(r.PathValue("model"), r.PathValue("version"))
 	if err != nil {
 		return err
 	}
-	defer func() {
-		for _, m := range list {
-			m.done()
-		}
-	}()
-	body, err := statisticsOf(list)
-	if err != nil {
-		return err
-	}
-	return answerText(w, http.StatusOK, body)
+	return answerJSON(w, http.StatusOK, v)
 }
 
 // control reads the JSON of a request without tensors into v; nothing at all
@@ -235,61 +203,29 @@ func (s *Server) index(w http.ResponseWriter, r *http.Request) error {
 	if err := s.control(w, r, &wanted); err != nil {
 		return err
 	}
-	list, err := s.Models()
+	list, err := s.indexOf(wanted.Ready)
 	if err != nil {
 		return err
 	}
-	shown := []ModelState{}
-	for _, m := range list {
-		if !wanted.Ready || m.State == "READY" {
-			shown = append(shown, m)
-		}
-	}
-	return answerJSON(w, http.StatusOK, shown)
+	return answerJSON(w, http.StatusOK, list)
 }
 
-// errNotExplicit is the error of a server whose models its owner alone chooses.
-var errNotExplicit = fmt.Errorf("explicit model load / unload is not allowed: the server was not started with it: %w", oip.ErrMessage)
-
 func (s *Server) loadPage(w http.ResponseWriter, r *http.Request) error {
-	if !s.config.Explicit {
-		return errNotExplicit
-	}
 	var request struct {
-		Parameters map[string]json.RawMessage `json:"parameters"`
+		Parameters map[string]any `json:"parameters"`
 	}
-	if err := s.control(w, r, &request); err != nil {
-		return err
+	err := s.control(w, r, &request)
+	if err == nil {
+		err = s.loadFor(r.Context(), r.PathValue("model"), request.Parameters)
 	}
-	var config *ModelConfig
-	for name, value := range request.Parameters {
-		if name != "config" {
-			return fmt.Errorf("got the parameter %q, want config: files of models are not taken from requests: %w", name, oip.ErrMessage)
-		}
-		var text string
-		err := json.Unmarshal(value, &text)
-		if err == nil {
-			config, err = parseModelConfig([]byte(text))
-		}
-		if err != nil {
-			return fmt.Errorf("config: %w: %w", err, oip.ErrMessage)
-		}
-	}
-	if err := s.Load(r.Context(), r.PathValue("model"), config); err != nil {
-		s.config.Log.Error("a client's load failed", "error", err)
-		if status(err) == http.StatusInternalServerError { // it is the file's fault, or the client's
-			return s.answerError(w, http.StatusBadRequest, err)
-		}
+	if err != nil {
 		return err
 	}
 	return answerText(w, http.StatusOK, nil)
 }
 
 func (s *Server) unloadPage(w http.ResponseWriter, r *http.Request) error {
-	if !s.config.Explicit {
-		return errNotExplicit
-	}
-	if err := s.Unload(r.Context(), r.PathValue("model")); err != nil {
+	if err := s.unloadFor(r.Context(), r.PathValue("model")); err != nil {
 		return err
 	}
 	return answerText(w, http.StatusOK, nil)

@@ -22,15 +22,28 @@ const leastWidth = 16
 // request is a request for inference on its way.
 type request struct {
 	*oip.Request
-	model   *model
-	body    *body
+	server  *Server
+	model   *model // with a use
+	message message
 	inputs  []*oip.Input // in the model's order
 	outputs []output     // that are to be answered
+	regions map[string]*region
 	ingress *claim
 	job     *job
-	raw     bool  // the body is one tensor
-	single  bool  // the body is JSON alone
-	length  int64 // of the JSON in front of binary tensors
+	start   time.Time
+	read    time.Duration // that reading it took
+	cancel  context.CancelCauseFunc
+	stop    func() bool // of the cancellation at the server's end
+	entered bool        // it counts among those that wait
+}
+
+// message is what a request is read from.
+type message interface {
+	head(ctx context.Context, q *request) error // reads what stands in front of the tensors
+	fit(q *request) error                       // compares the bytes of the tensors with those that are left
+	section(in *oip.Input) (int64, error)       // moves to a tensor, in the order of the request, and returns its bytes
+	full(dst []byte) error                      // reads bytes of the tensor
+	end() error                                 // wants the end of the request
 }
 
 // output is an output of the model, as the client wants it.
@@ -41,7 +54,7 @@ type output struct {
 
 // infer answers a request for inference.
 func (s *Server) infer(w http.ResponseWriter, r *http.Request) (err error) {
-	start := time.Now()
+	q := s.newRequest()
 	b, err := s.openBody(w, r)
 	if err != nil {
 		return err
@@ -51,66 +64,93 @@ func (s *Server) infer(w http.ResponseWriter, r *http.Request) (err error) {
 			b.discard()
 		}
 	}()
-	m, err := s.modelOf(r)
-	if err != nil {
+	if q.model, err = s.modelOf(r); err != nil {
 		return err
 	}
-	used := true
-	defer func() {
-		if used {
-			m.done()
-		}
-	}()
-	q := &request{model: m, body: b, ingress: &claim{}, job: &job{done: make(chan struct{})}}
-	defer func() {
-		if err != nil {
-			m.stats.answered(0, time.Since(start), times{}, err)
-		}
-	}()
-	if err := m.queue.enter(); err != nil {
+	q.message = &httpMessage{body: b, header: r.Header.Get("Inference-Header-Content-Length")}
+	err = q.begin(r.Context())
+	if err == nil {
+		err = q.finish(func(head *oip.Answer) error { return q.send(w, head) })
+	}
+	q.release(err)
+	return err
+}
+
+func (s *Server) newRequest() *request {
+	return &request{server: s, start: time.Now(), ingress: &claim{}, job: &job{done: make(chan struct{})}}
+}
+
+// begin admits a request to the queue of its model, and reads it.
+func (q *request) begin(ctx context.Context) error {
+	s := q.server
+	if err := q.model.queue.enter(); err != nil {
 		s.rejected.count(err)
 		return err
 	}
-	ctx, cancel := context.WithCancelCause(r.Context())
-	defer cancel(nil)
-	defer context.AfterFunc(s.base, func() { cancel(ErrClosed) })()
-	queued := false
-	defer func() {
-		if !queued {
-			m.queue.leave()
-		}
-		q.ingress.release()
-		q.job.release()
-	}()
-	if err := q.read(ctx, s, r); err != nil {
+	q.entered = true
+	ctx, q.cancel = context.WithCancelCause(ctx)
+	q.job.ctx = ctx
+	q.stop = context.AfterFunc(s.base, func() { q.cancel(ErrClosed) })
+	if err := q.receive(ctx); err != nil {
 		s.rejected.count(err)
 		return err
 	}
-	read := time.Since(start)
+	q.read = time.Since(q.start)
 	q.ingress.release() // the text is not needed any more
 	for i := range q.Inputs {
-		q.Inputs[i].Data = nil
+		q.Inputs[i].Data, q.Inputs[i].Contents = nil, nil
 	}
-	queued = true
-	if err := q.await(ctx); err != nil {
-		s.rejected.count(err)
+	return nil
+}
+
+// finish waits for the run of a request, and sends the answer.
+func (q *request) finish(send func(head *oip.Answer) error) error {
+	q.entered = false // its run, or its end in the queue, takes it out
+	if err := q.await(q.job.ctx); err != nil {
+		q.server.rejected.count(err)
 		return err
 	}
-	used = false
+	m := q.model
+	q.model = nil
 	m.done() // the outputs have bytes of their own
-	q.job.times.input += read
-	err = q.answer(w)
+	q.job.times.input += q.read
+	err := q.answer(m, send)
 	if err == nil {
-		m.stats.answered(q.job.rows, time.Since(start), q.job.times, nil)
+		m.stats.answered(q.job.rows, time.Since(q.start), q.job.times, nil)
+	} else {
+		m.stats.answered(0, time.Since(q.start), times{}, err)
 	}
 	return err
 }
 
-// read reads a request up to the tensors, once these are promised.
-func (q *request) read(ctx context.Context, s *Server, r *http.Request) error {
-	wait, cancel := context.WithTimeoutCause(ctx, s.config.Patience, fmt.Errorf("no memory was free for %v: %w", s.config.Patience, ErrBusy))
+// release ends a request: what it holds is free again, and if it failed before
+// its answer, with err, that is counted.
+func (q *request) release(err error) {
+	if q.entered {
+		q.model.queue.leave()
+	}
+	q.ingress.release()
+	q.job.release()
+	for _, r := range q.regions {
+		r.done()
+	}
+	if q.cancel != nil {
+		q.stop()
+		q.cancel(nil)
+	}
+	if q.model != nil {
+		if err != nil {
+			q.model.stats.answered(0, time.Since(q.start), times{}, err)
+		}
+		q.model.done()
+	}
+}
+
+// receive reads a request up to the tensors, and these once they are promised.
+func (q *request) receive(ctx context.Context) error {
+	wait, cancel := q.server.patient(ctx)
 	defer cancel()
-	if err := q.readHead(wait, s, r); err != nil {
+	if err := q.message.head(wait, q); err != nil {
 		return err
 	}
 	if err := q.match(); err != nil {
@@ -138,7 +178,7 @@ func (q *request) read(ctx context.Context, s *Server, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := q.body.end(); err != nil {
+	if err := q.message.end(); err != nil {
 		return err
 	}
 	if m.config.DynamicBatching != nil && j.shapes[0][0] > 0 {
@@ -151,50 +191,14 @@ func (q *request) read(ctx context.Context, s *Server, r *http.Request) error {
 	return nil
 }
 
-// readHead reads the JSON of the request.
-func (q *request) readHead(ctx context.Context, s *Server, r *http.Request) error {
-	length, err := oip.HeaderLength(r.Header.Get("Inference-Header-Content-Length"))
-	if err != nil {
-		return err
-	}
-	known := q.body.known
-	switch {
-	case length == 0:
-		q.raw = true
-		q.Request = &oip.Request{Binary: true}
-		return s.ingress.acquire(ctx, q.ingress)
-	case length < 0:
-		q.single = true
-		length = known
-	case length > s.config.MaxBody, known >= 0 && length > known:
-		return fmt.Errorf("Inference-Header-Content-Length: got %d, want at most the %d bytes of the body: %w", length, known, oip.ErrMessage)
-	}
-	q.ingress.bytes, q.length = max(0, length), length
-	if err := s.ingress.acquire(ctx, q.ingress); err != nil {
-		return err
-	}
-	var text []byte
-	if length < 0 {
-		text, err = q.body.rest(q.ingress, s.config.MaxBody)
-	} else {
-		text = make([]byte, length)
-		err = q.body.full(text)
-	}
-	if err != nil {
-		return err
-	}
-	q.Request, err = oip.ParseRequest(text)
-	return err
+// patient bounds how long a request waits for memory.
+func (s *Server) patient(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, s.config.Patience, fmt.Errorf("no memory was free for %v: %w", s.config.Patience, ErrBusy))
 }
 
 // match compares the request with the model.
 func (q *request) match() error {
 	m := q.model
-	if q.raw {
-		if err := q.describe(); err != nil {
-			return err
-		}
-	}
 	if q.Sequence {
 		return fmt.Errorf("got a sequence_id, want none: model '%s' keeps no sequences: %w", m.name, tenure.ErrUnsupported)
 	}
@@ -209,7 +213,7 @@ func (q *request) match() error {
 			return fmt.Errorf("input '%s' is given twice for model '%s': %w", in.Name, m.name, tenure.ErrInput)
 		case in.Type != elementType(m.inputs[at]):
 			return fmt.Errorf("inference input '%s' data-type is '%s', but model '%s' expects '%s': %w", in.Name, oip.Name(in.Type), m.name, typeName(m.inputs[at]), tenure.ErrInput)
-		case in.Data == nil && in.Size < 0, in.Size >= 0 && q.single:
+		case in.Data == nil && in.Size < 0 && in.Contents == nil && in.Region == nil:
 			return fmt.Errorf("input '%s': got no elements: %w", in.Name, oip.ErrMessage)
 		}
 		q.inputs[at] = in
@@ -217,7 +221,7 @@ func (q *request) match() error {
 			return err
 		}
 	}
-	if err := q.checkSections(); err != nil {
+	if err := q.message.fit(q); err != nil {
 		return err
 	}
 	for i, in := range q.inputs {
@@ -225,7 +229,10 @@ func (q *request) match() error {
 			return fmt.Errorf("expected %d inputs but got %d inputs for model '%s': got no '%s': %w", len(m.inputs), len(q.Inputs), m.name, m.inputs[i].Name, tenure.ErrInput)
 		}
 	}
-	return q.chooseOutputs()
+	if err := q.chooseOutputs(); err != nil {
+		return err
+	}
+	return q.useRegions()
 }
 
 // checkSize compares the shape of an input with the model's, and the bytes with
@@ -241,69 +248,26 @@ func (q *request) checkSize(in *oip.Input, info tenure.Info) error {
 	if most := q.model.config.MaxBatchSize; most > 0 && in.Shape[0] > most {
 		return fmt.Errorf("inference request batch-size must be <= %d for '%s': got %d: %w", most, q.model.name, in.Shape[0], tenure.ErrInput)
 	}
-	if in.Size < 0 && int64(n) > int64(len(in.Data)+1)/2 { // an element and a comma take two bytes
+	size := in.Size
+	switch {
+	case in.Region != nil:
+		size = in.Region.Size
+	case in.Contents != nil:
+		if err := oip.CheckContents(in.Type, n, in.Contents); err != nil {
+			return fmt.Errorf("input '%s': %w", in.Name, err)
+		}
+	case in.Size < 0 && int64(n) > int64(len(in.Data)+1)/2: // an element and a comma take two bytes
 		return fmt.Errorf("input '%s': got fewer elements than the %d of the shape %v: %w", in.Name, n, in.Shape, oip.ErrMessage)
 	}
-	if !info.Text && in.Size >= 0 && in.Size != int64(n)*int64(info.DType.Size()) {
-		return fmt.Errorf("unexpected total byte size %d for input '%s', expecting %d: %w", in.Size, in.Name, int64(n)*int64(info.DType.Size()), oip.ErrMessage)
+	if !info.Text && size >= 0 && size != int64(n)*int64(info.DType.Size()) {
+		return q.unexpectedSize(in, size, int64(n)*int64(info.DType.Size()))
 	}
 	return nil
 }
 
-// checkSections compares the bytes of the binary tensors with those of the
-// body, before memory is taken for any of them.
-func (q *request) checkSections() error {
-	if q.single || q.raw {
-		return nil
-	}
-	left := q.model.server.config.MaxBody
-	if q.body.known >= 0 {
-		left = q.body.known
-	}
-	left -= q.length
-	for _, in := range q.Inputs {
-		if in.Size > left {
-			return fmt.Errorf("input '%s': got %d bytes of binary data, want at most the %d that are left of the body: %w", in.Name, in.Size, left, oip.ErrMessage)
-		}
-		left -= max(0, in.Size)
-	}
-	if q.body.known >= 0 && left > 0 {
-		return fmt.Errorf("got %d bytes behind the tensors of the request, want none: %w", left, oip.ErrMessage)
-	}
-	return nil
-}
-
-// describe makes the input of a body that is one tensor.
-func (q *request) describe() error {
-	m, n := q.model, q.body.known
-	if len(m.inputs) != 1 || n < 0 {
-		return fmt.Errorf("got a request without JSON, want that for a model of one input, and with a Content-Length: %w", oip.ErrMessage)
-	}
-	in := oip.Input{Name: m.inputs[0].Name, Type: elementType(m.inputs[0]), Shape: dims(m.inputs[0]), Size: n}
-	size, open := int64(1), -1
-	for axis, d := range in.Shape {
-		switch {
-		case d < 0 && axis == 0 && len(in.Shape) > 1 && m.config.MaxBatchSize > 0:
-			in.Shape[0] = 1
-		case d < 0 && open >= 0:
-			return fmt.Errorf("got a request without JSON, want that for an input with one open dimension at most: %w", oip.ErrMessage)
-		case d < 0:
-			open = axis
-		default:
-			size *= int64(d)
-		}
-	}
-	if in.Type != dtype.String {
-		size *= int64(in.Type.Size())
-	}
-	if open >= 0 {
-		if in.Type == dtype.String || size == 0 || n%size != 0 {
-			return fmt.Errorf("got a request without JSON of %d bytes, want a multiple of %d: %w", n, size, oip.ErrMessage)
-		}
-		in.Shape[open] = int(n / size)
-	}
-	q.Inputs = []oip.Input{in}
-	return nil
+// unexpectedSize is the error for a tensor of so many bytes.
+func (q *request) unexpectedSize(in *oip.Input, got, want int64) error {
+	return fmt.Errorf("unexpected total byte size %d for input '%s', expecting %d: %w", got, in.Name, want, oip.ErrMessage)
 }
 
 // chooseOutputs finds the outputs that the request names; all without names.
@@ -354,10 +318,23 @@ func (q *request) readTensor(i int) error {
 		return err
 	}
 	defer b.Release()
-	if in.Size < 0 {
+	switch {
+	case in.Region != nil:
+		err = q.regions[in.Region.Name].read(b.Data, in.Region.Offset)
+	case in.Contents != nil:
+		return oip.FillContents(b.Data, d, x.NumElements(), in.Contents)
+	case in.Size < 0:
 		return oip.Fill(b.Data, d, x.NumElements(), in.Data)
+	default:
+		var size int64
+		if size, err = q.message.section(in); err == nil && size != int64(len(b.Data)) {
+			err = q.unexpectedSize(in, size, int64(len(b.Data)))
+		}
+		if err == nil {
+			err = q.message.full(b.Data)
+		}
 	}
-	if err := q.body.full(b.Data); err != nil {
+	if err != nil {
 		return err
 	}
 	if d == dtype.Bool {
@@ -379,10 +356,12 @@ func (q *request) readLate(ctx context.Context) error {
 	for i, in := range q.inputs {
 		n, _ := oip.Elements(in.Shape)
 		switch {
+		case in.Region != nil:
+			bytes += in.Region.Size
 		case in.Size >= 0:
 			bytes += in.Size
 		case m.inputs[i].Text:
-			bytes += int64(len(in.Data))
+			bytes += int64(len(in.Data) + len(in.Contents))
 		}
 		if !m.inputs[i].Text {
 			bytes += int64(n*m.inputs[i].DType.Size()) + page
@@ -445,11 +424,14 @@ func (q *request) readText(i int) (err error) {
 	in := q.inputs[i]
 	n, _ := oip.Elements(in.Shape)
 	var list []string
-	if in.Size < 0 {
+	switch {
+	case in.Contents != nil:
+		list, err = oip.ContentsStrings(n, in.Contents)
+	case in.Region == nil && in.Size < 0:
 		list, err = oip.Strings(n, in.Data)
-	} else {
-		data := make([]byte, in.Size)
-		if err = q.body.full(data); err == nil {
+	default:
+		var data []byte
+		if data, err = q.readStrings(in); err == nil {
 			list, err = oip.BinaryStrings(n, data)
 		}
 	}
@@ -471,6 +453,24 @@ func (q *request) readText(i int) (err error) {
 		return fmt.Errorf("%w: %w", err, oip.ErrMessage)
 	}
 	return nil
+}
+
+// readStrings reads the bytes of BYTES. They were promised as far as the head
+// says how many they are.
+func (q *request) readStrings(in *oip.Input) (data []byte, err error) {
+	if in.Region != nil {
+		data = make([]byte, in.Region.Size)
+		return data, q.regions[in.Region.Name].read(data, in.Region.Offset)
+	}
+	size, err := q.message.section(in)
+	if err != nil {
+		return nil, err
+	}
+	if size > in.Size && !q.ingress.tryGrow(size-in.Size) {
+		return nil, fmt.Errorf("got %d bytes, which do not fit into the memory of requests that are read: %w", size, ErrBusy)
+	}
+	data = make([]byte, size)
+	return data, q.message.full(data)
 }
 
 // timeout is how long the request may take from now on, its run included; 0 if
@@ -511,7 +511,7 @@ func (q *request) await(ctx context.Context) error {
 		defer cancel()
 	}
 	patience := m.server.config.Patience
-	wait, cancel := context.WithTimeoutCause(j.ctx, patience, fmt.Errorf("%w: no run was free for %v", ErrTimeout, patience))
+	wait, cancel := context.WithTimeoutCause(j.ctx, patience, fmt.Errorf("%w: no run was free for %v: %w", ErrTimeout, patience, ErrBusy))
 	defer cancel()
 	m.queue.put(j)
 	select {
@@ -526,10 +526,10 @@ func (q *request) await(ctx context.Context) error {
 	return j.err
 }
 
-// answer writes the outputs.
-func (q *request) answer(w http.ResponseWriter) error {
-	head := oip.Answer{Model: q.model.name, Version: strconv.Itoa(q.model.version), ID: q.ID}
-	var sections [][]byte
+// answer writes the outputs that are for shared memory there, and sends the
+// others.
+func (q *request) answer(m *model, send func(head *oip.Answer) error) error {
+	head := oip.Answer{Model: m.name, Version: strconv.Itoa(m.version), ID: q.ID}
 	for _, o := range q.outputs {
 		x := q.job.outputs[o.index]
 		b, err := x.Use()
@@ -537,20 +537,25 @@ func (q *request) answer(w http.ResponseWriter) error {
 			return fmt.Errorf("output '%s': %w", o.Name, err)
 		}
 		defer b.Release()
-		result, err := resultOf(o.Output, q.model.outputs[o.index], x, b.Data)
+		result, err := resultOf(o.Output, m.outputs[o.index], x, b.Data)
 		if err != nil {
 			return fmt.Errorf("output '%s': %w", o.Name, err)
 		}
-		if o.Binary {
-			if result.Type == dtype.String {
-				for _, s := range result.Strings {
-					result.Data = oip.AppendBinaryString(result.Data, s)
-				}
+		if (o.Binary || o.Region != nil) && result.Type == dtype.String {
+			for _, s := range result.Strings {
+				result.Data = oip.AppendBinaryString(result.Data, s)
 			}
+		}
+		switch {
+		case o.Region != nil:
+			if err := q.regions[o.Region.Name].write(result.Data, o.Region); err != nil {
+				return fmt.Errorf("output '%s': %w", o.Name, err)
+			}
+			result.Away, result.Data = true, nil
+		case o.Binary:
 			result.Size = int64(len(result.Data))
-			sections = append(sections, result.Data)
 		}
 		head.Outputs = append(head.Outputs, result)
 	}
-	return q.send(w, &head, sections)
+	return send(&head)
 }

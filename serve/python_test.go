@@ -1,6 +1,8 @@
 package serve
 
 import (
+	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"testing"
@@ -9,20 +11,32 @@ import (
 	"github.com/tenure-go/tenure/python/pythontest"
 )
 
-// TestTritonClient runs the Python client of Triton, as it is installed,
-// against a server.
-func TestTritonClient(t *testing.T) {
-	python := pythontest.Interpreter(t, "numpy", "tritonclient.http", "tritonclient.http.aio")
+// askByPython runs a script of testdata, which asks a server that has models for
+// everything that the clients of Triton can ask for.
+func askByPython(t *testing.T, script string, modules ...string) {
+	t.Helper()
+	python := pythontest.Interpreter(t, append(modules, "numpy")...)
 	files := map[string][]byte{
 		"simple/1/model.onnx": simple(), "simple/2/model.onnx": simple(), "text.onnx": identity(onnxtest.String), "halves.onnx": identity(f16), "double.onnx": doubling(),
-		"batched/1/model.onnx": doubling(), "batched/config.json": []byte(`{"max_batch_size":8,"dynamic_batching":{"max_queue_delay_microseconds":1000}}`),
+		"batched/1/model.onnx": doubling(), "batched/config.json": []byte(`{"max_batch_size":8,"dynamic_batching":{"max_queue_delay_microseconds":1000},"parameters":{"note":{"string_value":"x"}}}`),
 	}
-	_, h := start(t, Config{Paths: []string{write(t, files)}, Explicit: true, Name: "triton", Memory: 1 << 30})
-	cmd := exec.Command(python, "testdata/triton.py", h.URL[len("http://"):])
+	_, h := start(t, Config{Paths: []string{write(t, files)}, Explicit: true, Name: "triton", Memory: 1 << 30, SharedMemory: true, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	cmd := exec.Command(python, "testdata/"+script, h.URL[len("http://"):])
 	cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	} else {
 		t.Logf("%s", out)
 	}
+}
+
+// TestTritonClient runs the Python client of Triton, as it is installed,
+// against a server.
+func TestTritonClient(t *testing.T) {
+	askByPython(t, "triton.py", "tritonclient.http", "tritonclient.http.aio")
+}
+
+// TestTritonClientRPC does the same with its client for gRPC.
+func TestTritonClientRPC(t *testing.T) {
+	askByPython(t, "triton_grpc.py", "tritonclient.grpc")
 }

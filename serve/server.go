@@ -21,17 +21,23 @@ type Server struct {
 	handler http.Handler
 	ingress *ledger // text, and what must be read before a plan is known
 	memory  *ledger // weights, arenas, and tensors of requests
+	regions regions
 
 	draining atomic.Bool // it is not ready, and still answers
 	rejected rejections
+	switches switches
+	log      *slog.Logger // without the switches
 
-	base   context.Context // of the runs of all requests
-	cancel context.CancelCauseFunc
+	base     context.Context // of the runs of all requests
+	cancel   context.CancelCauseFunc
+	refusing context.Context // it takes no further requests
+	noMore   context.CancelFunc
 
-	mu     sync.Mutex
-	models map[string]*entry
-	closed bool
-	ending sync.WaitGroup // loads and unloads under way
+	mu      sync.Mutex
+	models  map[string]*entry
+	closed  bool
+	changed chan struct{}  // closed, and made anew, when it may have become ready, or not ready
+	ending  sync.WaitGroup // loads and unloads under way
 }
 
 // New makes a server and loads its models. If some cannot be loaded, the error
@@ -41,8 +47,10 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
 	}
-	s := &Server{config: c, models: map[string]*entry{}, ingress: newLedger(c.Memory / 8), memory: newLedger(c.Memory - c.Memory/8)}
+	s := &Server{config: c, log: c.Log, models: map[string]*entry{}, changed: make(chan struct{}), ingress: newLedger(c.Memory / 8), memory: newLedger(c.Memory - c.Memory/8)}
+	s.config.Log = slog.New(switchedLog{c.Log.Handler(), &s.switches})
 	s.base, s.cancel = context.WithCancelCause(context.Background())
+	s.refusing, s.noMore = context.WithCancel(context.Background())
 	s.handler = s.routes()
 	all, err := find(c.Paths)
 	if err != nil {
@@ -76,11 +84,17 @@ func ListenAndServe(ctx context.Context, address string, c Config) error {
 	return errors.Join(s.Serve(ctx, l), s.Close())
 }
 
-// Serve answers requests until ctx ends. Then the server says that it is not
-// ready, and goes on for Config.Drain; it refuses further requests, and returns
-// when those under way are answered, or after Config.Exit, when it stops the
-// runs of those that are not. The models stay loaded until [Server.Close].
-func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+// Serve answers requests until ctx ends, at each of the listeners over HTTP and
+// gRPC. Then the server says that it is not ready, and goes on for
+// Config.Drain; it refuses further requests, and returns when those under way
+// are answered, or after Config.Exit, when it stops the runs of those that are
+// not. The models stay loaded until [Server.Close]. If one listener fails, it
+// returns at once.
+func (s *Server) Serve(ctx context.Context, l ...net.Listener) error {
+	var both http.Protocols
+	both.SetHTTP1(true)
+	both.SetHTTP2(true)
+	both.SetUnencryptedHTTP2(true)
 	h := &http.Server{
 		Handler:           s,
 		ReadHeaderTimeout: s.config.Stall,
@@ -88,35 +102,73 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(s.config.Log.Handler(), slog.LevelWarn),
 		BaseContext:       func(net.Listener) context.Context { return s.base },
+		Protocols:         &both,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: 1000, SendPingTimeout: time.Minute},
 	}
 	ended := make(chan error, 1)
-	stop := context.AfterFunc(ctx, func() {
-		s.draining.Store(true)
-		time.Sleep(s.config.Drain)
-		wait, cancel := context.WithTimeout(context.Background(), s.config.Exit)
-		defer cancel()
-		err := h.Shutdown(wait)
-		if err != nil {
-			s.cancel(ErrClosed)
-			wait, cancel := context.WithTimeout(context.Background(), time.Second)
-			defer cancel()
-			if err = h.Shutdown(wait); err != nil {
-				err = errors.Join(fmt.Errorf("serve: requests were under way for %v, and were ended: %w", s.config.Exit, err), h.Close())
+	stop := context.AfterFunc(ctx, func() { ended <- s.end(h) })
+	failed := make(chan error, len(l))
+	for _, l := range l {
+		go func() { failed <- h.Serve(l) }()
+	}
+	for range l {
+		if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
+			if stop() {
+				return errors.Join(err, h.Close())
 			}
+			return errors.Join(err, <-ended)
 		}
-		ended <- err
-	})
-	if err := h.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		stop()
-		return err
 	}
 	return <-ended
+}
+
+// end ends what Serve began.
+func (s *Server) end(h *http.Server) error {
+	s.drain()
+	time.Sleep(s.config.Drain)
+	s.noMore()
+	wait, cancel := context.WithTimeout(context.Background(), s.config.Exit)
+	defer cancel()
+	err := h.Shutdown(wait)
+	if err != nil {
+		s.cancel(ErrClosed)
+		wait, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if err = h.Shutdown(wait); err != nil {
+			err = errors.Join(fmt.Errorf("serve: requests were under way for %v, and were ended: %w", s.config.Exit, err), h.Close())
+		}
+	}
+	return err
+}
+
+// drain makes the server say that it is not ready.
+func (s *Server) drain() {
+	s.draining.Store(true)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.change()
+}
+
+// change tells those that watch whether the server is ready. The lock is held.
+func (s *Server) change() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// watch reports whether the server is ready, and returns a channel that is
+// closed when that may have changed.
+func (s *Server) watch() (ready bool, changed <-chan struct{}) {
+	s.mu.Lock()
+	changed = s.changed
+	s.mu.Unlock()
+	return s.isReady(), changed
 }
 
 // Close refuses requests, waits for those under way, and unloads all models. A
 // second call returns nil.
 func (s *Server) Close() error {
-	s.draining.Store(true)
+	s.drain()
+	s.noMore()
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -129,7 +181,7 @@ func (s *Server) Close() error {
 		e.versions = map[int]*model{}
 	}
 	s.mu.Unlock()
-	err := end(old)
+	err := errors.Join(end(old), s.regions.remove(""))
 	s.ending.Wait()
 	s.cancel(ErrClosed)
 	return err
@@ -167,6 +219,10 @@ func (s *Server) Memory() Memory {
 
 // ServeHTTP answers a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if isCall(r) {
+		s.serveCall(w, r)
+		return
+	}
 	// The answer before on the connection had a time of its own.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
 	s.handler.ServeHTTP(w, r)

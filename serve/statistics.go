@@ -2,7 +2,6 @@ package serve
 
 import (
 	"cmp"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -104,40 +103,53 @@ func (s *statistics) failed() (sum tally) {
 	return sum
 }
 
-// statisticsOf writes the statistics of versions in the form of the protocol.
-func statisticsOf(list []*model) ([]byte, error) {
-	type usage struct {
-		Type  string `json:"type"`
-		ID    int    `json:"id"`
-		Bytes int64  `json:"byte_size"`
+// modelStatistics is the statistics of a version in the form of the protocol.
+type modelStatistics struct {
+	Name       string           `json:"name"`
+	Version    string           `json:"version"`
+	Last       int64            `json:"last_inference"`
+	Inferences int64            `json:"inference_count"`
+	Executions int64            `json:"execution_count"`
+	Stats      map[string]tally `json:"inference_stats"`
+	Batches    []batchTally     `json:"batch_stats"`
+	Memory     []memoryUsage    `json:"memory_usage"`
+}
+
+type memoryUsage struct {
+	Type  string `json:"type"`
+	ID    int    `json:"id"`
+	Bytes int64  `json:"byte_size"`
+}
+
+// statisticsOf returns the statistics of a model's versions, or of all models
+// for "".
+func (s *Server) statisticsOf(name, version string) (any, error) {
+	list, err := s.loaded(name, version)
+	if err != nil {
+		return nil, err
 	}
-	type entry struct {
-		Name       string           `json:"name"`
-		Version    string           `json:"version"`
-		Last       int64            `json:"last_inference"`
-		Inferences int64            `json:"inference_count"`
-		Executions int64            `json:"execution_count"`
-		Stats      map[string]tally `json:"inference_stats"`
-		Batches    []batchTally     `json:"batch_stats"`
-		Memory     []usage          `json:"memory_usage"`
-	}
-	all := make([]entry, 0, len(list))
+	all := make([]modelStatistics, 0, len(list))
 	for _, m := range list {
-		s := &m.stats
-		s.mu.Lock()
-		e := entry{Name: m.name, Version: strconv.Itoa(m.version), Inferences: s.inferences, Executions: s.executions,
-			Stats: map[string]tally{"success": s.success, "fail": s.failed(), "queue": s.queue, "compute_input": s.input, "compute_infer": s.infer, "compute_output": s.output, "cache_hit": {}, "cache_miss": {}}}
-		if !s.last.IsZero() {
-			e.Last = s.last.UnixMilli()
-		}
-		e.Batches = []batchTally{}
-		for _, b := range slices.SortedFunc(maps.Values(s.batches), func(a, b *batchTally) int { return cmp.Compare(a.Size, b.Size) }) {
-			e.Batches = append(e.Batches, *b)
-		}
-		s.mu.Unlock()
-		weights, standing := m.server.memory.of(m.account)
-		e.Memory = []usage{{"CPU weights", 0, weights}, {"CPU arenas", 0, standing}}
-		all = append(all, e)
+		all = append(all, m.statistics())
+		m.done()
 	}
-	return json.Marshal(map[string]any{"model_stats": all})
+	return map[string]any{"model_stats": all}, nil
+}
+
+func (m *model) statistics() modelStatistics {
+	s := &m.stats
+	s.mu.Lock()
+	e := modelStatistics{Name: m.name, Version: strconv.Itoa(m.version), Inferences: s.inferences, Executions: s.executions,
+		Stats: map[string]tally{"success": s.success, "fail": s.failed(), "queue": s.queue, "compute_input": s.input, "compute_infer": s.infer, "compute_output": s.output, "cache_hit": {}, "cache_miss": {}}}
+	if !s.last.IsZero() {
+		e.Last = s.last.UnixMilli()
+	}
+	e.Batches = []batchTally{}
+	for _, b := range slices.SortedFunc(maps.Values(s.batches), func(a, b *batchTally) int { return cmp.Compare(a.Size, b.Size) }) {
+		e.Batches = append(e.Batches, *b)
+	}
+	s.mu.Unlock()
+	weights, standing := m.server.memory.of(m.account)
+	e.Memory = []memoryUsage{{"CPU weights", 0, weights}, {"CPU arenas", 0, standing}}
+	return e
 }

@@ -22,9 +22,10 @@ type Result struct {
 	Name  string
 	Type  dtype.DType // dtype.String for BYTES
 	Shape []int
-	Size  int64 // bytes behind the JSON; -1 if the elements are in it
+	Size  int64 // bytes behind the head; -1 if the elements are in it
+	Away  bool  // the elements are elsewhere, in shared memory
 
-	Data    []byte   // elements for the JSON, of any type but BYTES
+	Data    []byte   // elements, of any type but BYTES in the JSON
 	Strings []string // elements for the JSON, of BYTES
 }
 
@@ -89,6 +90,10 @@ func (p *pieces) result(r *Result) {
 		p.text = strconv.AppendInt(p.text, int64(d), 10)
 	}
 	p.text = append(p.text, ']')
+	if r.Away { // some clients take any parameters for those of binary data
+		p.text = append(p.text, '}')
+		return
+	}
 	if r.Size >= 0 {
 		p.text = append(p.text, `,"parameters":{"binary_data_size":`...)
 		p.text = strconv.AppendInt(p.text, r.Size, 10)

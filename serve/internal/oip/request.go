@@ -14,8 +14,10 @@ const maxTensors = 4096
 // maxRank is how many dimensions a tensor of a request may have.
 const maxRank = 64
 
-// Request is the JSON of a request.
+// Request is a request without the tensors.
 type Request struct {
+	Model    string // in messages of gRPC; over HTTP it is in the path
+	Version  string // likewise
 	ID       string
 	Inputs   []Input
 	Outputs  []Output // nil: all, in the form of Binary
@@ -25,20 +27,30 @@ type Request struct {
 	Sequence bool // it belongs to a sequence of requests
 }
 
-// Input is a tensor of a request.
+// Input is a tensor of a request. One of Data, Size, Contents and Region says
+// where its elements are.
 type Input struct {
-	Name  string
-	Type  dtype.DType // dtype.String for BYTES
-	Shape []int
-	Data  []byte // the elements as JSON, nil if they are not there
-	Size  int64  // bytes of the elements behind the JSON, -1 if they are not there
+	Name     string
+	Type     dtype.DType // dtype.String for BYTES
+	Shape    []int
+	Data     []byte  // the elements as JSON, nil if they are not there
+	Size     int64   // bytes of the elements behind the rest of the request, -1 if they are not there
+	Contents []byte  // the elements as an InferTensorContents, nil if they are not there
+	Region   *Region // of shared memory that has the elements
 }
 
 // Output is a tensor that a request wants.
 type Output struct {
 	Name    string
 	Binary  bool
-	Classes int // so many of the largest elements with their places, in place of the tensor; 0: the tensor
+	Classes int     // so many of the largest elements with their places, in place of the tensor; 0: the tensor
+	Region  *Region // of shared memory into which it is written
+}
+
+// Region is a part of a region of shared memory that was registered before.
+type Region struct {
+	Name         string
+	Offset, Size int64
 }
 
 // ParseRequest reads the JSON of a request.
@@ -154,8 +166,8 @@ func (s *scanner) input() (Input, error) {
 					if err == nil && in.Size < 0 {
 						err = messagef("binary_data_size: got %d, want zero or more", in.Size)
 					}
-				case "shared_memory_region", "shared_memory_offset", "shared_memory_byte_size":
-					err = messagef("got the parameter %s, want the tensor in the request: regions of shared memory are not registered here", key)
+				case regionName, regionOffset, regionSize:
+					in.Region, err = s.region(in.Region, key)
 				default:
 					_, err = s.value()
 				}
@@ -174,10 +186,59 @@ func (s *scanner) input() (Input, error) {
 		err = messagef("input %q: got no datatype", in.Name)
 	case !shaped:
 		err = messagef("input %q: got no shape", in.Name)
+	case in.Region != nil && (in.Data != nil || in.Size >= 0):
+		err = messagef("input %q: got elements and shared_memory_region, want one of them", in.Name)
 	case in.Data != nil && in.Size >= 0:
 		err = messagef("input %q: got data and binary_data_size, want one of them", in.Name)
+	default:
+		err = in.Region.check(in.Name)
 	}
 	return in, err
+}
+
+// The parameters that name a part of a region of shared memory.
+const (
+	regionName   = "shared_memory_region"
+	regionOffset = "shared_memory_offset"
+	regionSize   = "shared_memory_byte_size"
+)
+
+// region reads one of the parameters into r, or into a new region.
+func (s *scanner) region(r *Region, key string) (*Region, error) {
+	if r == nil {
+		r = &Region{}
+	}
+	if key == regionName {
+		var err error
+		r.Name, err = s.str()
+		return r, err
+	}
+	n, err := s.integer()
+	if err == nil {
+		err = r.set(key, n)
+	}
+	return r, err
+}
+
+// set sets the offset or the size.
+func (r *Region) set(key string, n int64) error {
+	if n < 0 {
+		return messagef("%s: got %d, want zero or more", key, n)
+	}
+	if key == regionOffset {
+		r.Offset = n
+	} else {
+		r.Size = n
+	}
+	return nil
+}
+
+// check wants a name.
+func (r *Region) check(tensor string) error {
+	if r != nil && r.Name == "" {
+		return messagef("%q: got an offset or size in shared memory, want a %s with it", tensor, regionName)
+	}
+	return nil
 }
 
 func (s *scanner) datatype() (dtype.DType, error) {
@@ -235,8 +296,8 @@ func (s *scanner) output() (o wanted, err error) {
 						err = messagef("classification: got %d, want 0 to %d", n, math.MaxInt32)
 					}
 					o.Classes = int(n)
-				case "shared_memory_region", "shared_memory_offset", "shared_memory_byte_size":
-					err = messagef("got the parameter %s, want the tensor in the answer: regions of shared memory are not registered here", key)
+				case regionName, regionOffset, regionSize:
+					o.Region, err = s.region(o.Region, key)
 				default:
 					_, err = s.value()
 				}
@@ -249,6 +310,9 @@ func (s *scanner) output() (o wanted, err error) {
 	})
 	if err == nil && o.Name == "" {
 		err = messagef("got an output without a name")
+	}
+	if err == nil {
+		err = o.Region.check(o.Name)
 	}
 	return o, err
 }
