@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tenure-go/tenure/internal/onnxtest"
+	"github.com/tenure-go/tenure/serve/internal/protobuf"
 )
 
 // picture is the number of elements of the pictures that many models take.
@@ -56,25 +57,65 @@ func TestNoCopyOfTensors(t *testing.T) {
 	}
 	defer s.Close()
 	text, body := asked()
-	ask := func() {
-		r := httptest.NewRequest("POST", "/v2/models/m/infer", bytes.NewReader(body))
-		r.Header.Set("Inference-Header-Content-Length", fmt.Sprint(len(text)))
-		w := &nowhere{header: http.Header{}, code: 200}
-		s.ServeHTTP(w, r)
-		if w.code != 200 || w.n < 4000 {
-			t.Fatalf("got %d and %d bytes, want 200 and 1000 numbers", w.code, w.n)
+	message := frame(askedMessage(t))
+	for name, request := range map[string]func() *http.Request{
+		"HTTP": func() *http.Request {
+			r := httptest.NewRequest("POST", "/v2/models/m/infer", bytes.NewReader(body))
+			r.Header.Set("Inference-Header-Content-Length", fmt.Sprint(len(text)))
+			return r
+		},
+		"gRPC": func() *http.Request { return asCall(t, inference+"ModelInfer", message) },
+	} {
+		ask := func() {
+			w := &nowhere{header: http.Header{}, code: 200}
+			s.ServeHTTP(w, request())
+			if w.code != 200 || w.n < 4000 {
+				t.Fatalf("%s: got %d, %q and %d bytes, want 200 and 1000 numbers", name, w.code, w.header.Get(http.TrailerPrefix+"Grpc-Message"), w.n)
+			}
+		}
+		ask()
+		const runs = 50
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range runs {
+			ask()
+		}
+		runtime.ReadMemStats(&after)
+		if got := (after.TotalAlloc - before.TotalAlloc) / runs; got > 4*picture/10 {
+			t.Errorf("%s: got %d bytes of the Go heap for each request of %d bytes, want no tensors there", name, got, 4*picture)
 		}
 	}
-	ask()
-	const runs = 50
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	for range runs {
-		ask()
-	}
-	runtime.ReadMemStats(&after)
-	if got := (after.TotalAlloc - before.TotalAlloc) / runs; got > 4*picture/10 {
-		t.Errorf("got %d bytes of the Go heap for each request of %d bytes, want no tensors there", got, 4*picture)
+}
+
+// askedMessage is the same request as a message of gRPC.
+func askedMessage(t testing.TB) []byte {
+	head := encode(t, inference+"ModelInfer", fmt.Sprintf(`{"model_name":"m","inputs":[{"name":"x","datatype":"FP32","shape":[1,%d]}]}`, picture))
+	return protobuf.AppendBytes(head, 7, make([]byte, 4*picture))
+}
+
+// asCall is a call of gRPC without a connection.
+func asCall(t testing.TB, path string, body []byte) *http.Request {
+	r := httptest.NewRequest("POST", path, bytes.NewReader(body))
+	r.Proto, r.ProtoMajor, r.ProtoMinor = "HTTP/2.0", 2, 0
+	r.Header.Set("Content-Type", "application/grpc")
+	return r
+}
+
+// BenchmarkRPC asks for the answer to a picture over the loopback, by gRPC.
+func BenchmarkRPC(b *testing.B) {
+	_, h := start(b, Config{Paths: []string{write(b, map[string][]byte{"m.onnx": classifier()})}, Memory: 1 << 30})
+	body := frame(askedMessage(b))
+	for b.Loop() {
+		r, _ := http.NewRequest("POST", h.URL+inference+"ModelInfer", bytes.NewReader(body))
+		r.Header.Set("Content-Type", "application/grpc")
+		a, err := rpcClient.Do(r)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, a.Body); err != nil || a.Trailer.Get("Grpc-Status") != "0" {
+			b.Fatal(a.Trailer, err)
+		}
+		a.Body.Close()
 	}
 }
 

@@ -102,6 +102,9 @@ func (c *call) serve() error {
 // long as the server does not end; the message of a simple call must come.
 func (c *call) next(most int64, stream bool) (int64, error) {
 	c.in.left = 0
+	if err := c.frames.Skip(); err != nil {
+		return 0, err
+	}
 	if stream {
 		c.mu.Lock()
 		if c.ending {
@@ -183,7 +186,7 @@ type patient struct {
 	c     *call
 	r     io.Reader
 	left  int  // bytes that may come before the client gets more time
-	waits bool // it may wait for ever
+	waits bool // the next byte may take any time
 
 	failed error // nothing can be read any more
 }
@@ -198,7 +201,9 @@ func (p *patient) Read(b []byte) (int, error) {
 
 func (p *patient) read(b []byte) (int, error) {
 	c := p.c
-	if p.left <= 0 && !p.waits {
+	if p.waits {
+		b = b[:min(1, len(b))] // then it must go on
+	} else if p.left <= 0 {
 		end := time.Now().Add(c.server.config.Stall)
 		if d, ok := c.ctx.Deadline(); ok && d.Before(end) {
 			end = d
@@ -208,6 +213,9 @@ func (p *patient) read(b []byte) (int, error) {
 	}
 	n, err := p.r.Read(b)
 	p.left -= n
+	if n > 0 && p.waits {
+		p.waits, p.left = false, 0
+	}
 	switch {
 	case err == nil, errors.Is(err, io.EOF):
 		return n, err

@@ -224,7 +224,14 @@ func (m *wireMessage) fault(err error) error {
 
 // settle says of each input where its elements are.
 func (m *wireMessage) settle(q *request) error {
-	raw := m.pending >= 0 || len(m.early) > 0
+	var sizes []int64 // of the first tensors
+	for _, data := range m.early {
+		sizes = append(sizes, int64(len(data)))
+	}
+	if m.pending >= 0 {
+		sizes = append(sizes, m.pending)
+	}
+	raw := len(sizes) > 0
 	for i := range q.Inputs {
 		in := &q.Inputs[i]
 		n, err := oip.Elements(in.Shape)
@@ -232,6 +239,8 @@ func (m *wireMessage) settle(q *request) error {
 		case in.Region != nil:
 		case raw && in.Contents != nil:
 			return fmt.Errorf("contents field must not be specified when using raw_input_contents for '%s' for model '%s': %w", in.Name, q.Model, oip.ErrMessage)
+		case len(sizes) > 0:
+			in.Size, sizes = sizes[0], sizes[1:]
 		case raw && in.Type == dtype.String:
 			in.Size = 0 // until it is read
 		case raw && err == nil:

@@ -139,6 +139,7 @@ func start(t testing.TB, c Config) (*Server, *live) {
 	t.Cleanup(func() {
 		cancel()
 		http.DefaultClient.CloseIdleConnections()
+		rpcClient.CloseIdleConnections()
 		if err := errors.Join(<-ended, s.Close()); err != nil {
 			t.Error(err)
 		}

@@ -58,8 +58,7 @@ var errTruncated = &Error{InvalidArgument, "got the end of the stream in the mid
 // skipped.
 func (f *Frames) Next(most int64) (n int64, err error) {
 	defer func() { f.broken = f.broken || err != nil }()
-	f.content = nil
-	if _, err := io.Copy(io.Discard, f); err != nil {
+	if err := f.Skip(); err != nil {
 		return 0, err
 	}
 	var h [HeaderSize]byte
@@ -95,6 +94,14 @@ func (f *Frames) Next(most int64) (n int64, err error) {
 		return 0, Errorf(Internal, "got a compressed message without grpc-encoding")
 	}
 	return -1, nil
+}
+
+// Skip reads what was not read of the message.
+func (f *Frames) Skip() error {
+	f.content = nil
+	_, err := io.Copy(io.Discard, sent{f})
+	f.broken = f.broken || err != nil
+	return err
 }
 
 // Read reads bytes of the message, and returns io.EOF at its end.
