@@ -40,3 +40,8 @@ func TestTritonClient(t *testing.T) {
 func TestTritonClientRPC(t *testing.T) {
 	askByPython(t, "triton_grpc.py", "tritonclient.grpc")
 }
+
+// TestTritonRegions passes tensors in shared memory.
+func TestTritonRegions(t *testing.T) {
+	askByPython(t, "regions.py", "tritonclient.http", "tritonclient.grpc", "tritonclient.utils.shared_memory")
+}
