@@ -1,6 +1,6 @@
-// Package serve answers requests for inference over HTTP, by the Open Inference
-// Protocol, version 2, with the extensions of Triton that its clients use. It
-// is not finished, and its API is not promised: see ARCHITECTURE.md.
+// Package serve answers requests for inference over HTTP and gRPC, by the Open
+// Inference Protocol, version 2, with the extensions of Triton that its clients
+// use. It is not finished, and its API is not promised: see ARCHITECTURE.md.
 //
 //	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 //	defer stop()
@@ -10,7 +10,7 @@
 //	})
 //
 // [ListenAndServe] is [New], [Server.Serve] and [Server.Close]. A [Server] is
-// an http.Handler, too. docs/serve.md describes requests, configurations of
+// an http.Handler, too; calls of gRPC reach it over HTTP/2. docs/serve.md describes requests, configurations of
 // models, and metrics; command tenure serve is this package with flags.
 //
 // # Memory
@@ -44,7 +44,8 @@
 // # Errors
 //
 // Errors match the values of this package and those of package tenure. Answers
-// to clients have the text of the error as {"error": "..."}.
+// to clients have the text of the error as {"error": "..."}, or as the message
+// of the status of gRPC.
 //
 // # Concurrency
 //

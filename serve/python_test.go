@@ -1,10 +1,12 @@
 package serve
 
 import (
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 
 	"github.com/tenure-go/tenure/internal/onnxtest"
@@ -44,4 +46,28 @@ func TestTritonClientRPC(t *testing.T) {
 // TestTritonRegions passes tensors in shared memory.
 func TestTritonRegions(t *testing.T) {
 	askByPython(t, "regions.py", "tritonclient.http", "tritonclient.grpc", "tritonclient.utils.shared_memory")
+}
+
+// TestDescriptors compares what reflection says with the messages of Triton's
+// client, and with what protoc makes of the .proto files where Python has it.
+func TestDescriptors(t *testing.T) {
+	python := pythontest.Interpreter(t, "tritonclient.grpc")
+	dir := t.TempDir()
+	var args []string
+	for i, text := range []string{inferenceProto, healthProto, reflectionProto} {
+		proto, descriptor := filepath.Join(dir, fmt.Sprint(i, ".proto")), filepath.Join(dir, fmt.Sprint(i))
+		for path, data := range map[string][]byte{proto: []byte(text), descriptor: offered().files[i].Descriptor()} {
+			if err := os.WriteFile(path, data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		args = append(args, proto, descriptor)
+	}
+	cmd := exec.Command(python, append([]string{"testdata/descriptors.py"}, args...)...)
+	cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	t.Logf("%s", out)
 }

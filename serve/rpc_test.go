@@ -251,6 +251,7 @@ func TestRPCErrors(t *testing.T) {
 		{[]byte{0xff}, grpc.InvalidArgument, "middle of a field"},
 		{[]byte{0x0a, 0x05, 'a'}, grpc.InvalidArgument, "field 1: got a length of 5 bytes, want at most the 1"},
 		{[]byte{0x3a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01}, grpc.InvalidArgument, "field 7: got a length of 18446744073709551615 bytes"},
+		{[]byte("\xcc\xcc\xcc\xcc\xe5\xcc\xcc\xcc\xcc0"), grpc.InvalidArgument, "got a number of more than 64 bits"},
 		{[]byte{0x0b}, grpc.InvalidArgument, "got the wire type 3"},
 		{[]byte{0x00, 0x00}, grpc.InvalidArgument, "got the field number 0"},
 		{[]byte{0x0a, 0x01, 0xff}, grpc.InvalidArgument, "want UTF-8"},

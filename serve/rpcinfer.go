@@ -187,19 +187,21 @@ func (m *wireMessage) field() (number int, size int64, err error) {
 	}
 }
 
-func (m *wireMessage) uvarint() (uint64, error) {
-	return binary.ReadUvarint(counted{m})
-}
-
-// counted reads bytes that count.
-type counted struct{ m *wireMessage }
-
-func (c counted) ReadByte() (byte, error) {
-	b, err := c.m.ReadByte()
-	if err == nil {
-		c.m.left--
+func (m *wireMessage) uvarint() (v uint64, err error) {
+	for shift := 0; shift < 70; shift += 7 {
+		b, err := m.ReadByte()
+		if err != nil {
+			return 0, err
+		}
+		m.left--
+		if shift == 63 && b > 1 {
+			break
+		}
+		if v |= uint64(b&0x7f) << shift; b < 0x80 {
+			return v, nil
+		}
 	}
-	return b, err
+	return 0, fmt.Errorf("got a number of more than 64 bits: %w", oip.ErrMessage)
 }
 
 func (m *wireMessage) skip(n int64) error {

@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,6 +25,7 @@ import (
 // serverFlags are the flags of tenure serve.
 type serverFlags struct {
 	address   string
+	second    string // address
 	memory    string
 	maxBody   string
 	tokenFile string
@@ -36,10 +38,11 @@ func serverCommand() *cobra.Command {
 	var f serverFlags
 	cmd := &cobra.Command{
 		Use:   "serve DIR|MODEL...",
-		Short: "Answer requests for inference over HTTP",
+		Short: "Answer requests for inference over HTTP and gRPC",
 		Long: `serve loads models and answers requests for inference until it is interrupted:
-by the Open Inference Protocol, version 2, with JSON or binary tensors, as the
-clients of Triton and KServe speak it.
+by the Open Inference Protocol, version 2, over HTTP with JSON or binary
+tensors, and over gRPC, as the clients of Triton and KServe speak it. Both are
+answered at the same port.
 
 A MODEL is an .onnx file, or NAME=FILE, or a folder of one model with its
 versions in numbered folders. A DIR has such files and folders. A folder of a
@@ -82,19 +85,21 @@ func (f *serverFlags) add(cmd *cobra.Command) {
 	flags, c := cmd.Flags(), &f.config
 	flags.SortFlags = false
 	flags.StringVar(&f.address, "address", "localhost:8000", "listen at `HOST:PORT`; without a host at all addresses of the machine")
+	flags.StringVar(&f.second, "grpc-address", "", "listen at this `HOST:PORT`, too, for clients that want another port for gRPC (default: none)")
 	flags.StringVar(&f.memory, "memory", "", "the most bytes that models and requests take, `SIZE` such as 2GiB (default: what the container or the machine has, less an eighth)")
 	flags.StringVar(&f.maxBody, "max-body", "64MiB", "the largest request, `SIZE`")
 	flags.IntVar(&c.MaxQueue, "queue", 256, "how many requests of a model may wait")
 	flags.IntVar(&c.MaxBatch, "batch", 0, "run requests together, so many rows at most, for models whose rows do not depend on each other (default: only where a configuration says so)")
 	flags.BoolVar(&c.Explicit, "explicit", false, "let clients load and unload the models of DIR")
 	flags.BoolVar(&c.Empty, "empty", false, "load no model at first; with --explicit")
+	flags.BoolVar(&c.SharedMemory, "shared-memory", false, "let clients on this machine pass tensors in regions of shared memory that belong to this user (Linux)")
 	flags.DurationVar(&c.Patience, "patience", 10*time.Second, "how long a request waits for memory and for its run")
 	flags.DurationVar(&c.Stall, "stall", 30*time.Second, "how long a client has to send, or take, the next 64 KiB")
 	flags.DurationVar(&c.Drain, "drain", 0, "how long it answers at its end while it says that it is not ready")
 	flags.DurationVar(&c.Exit, "exit-timeout", 30*time.Second, "how long requests under way have at its end")
 	flags.StringVar(&c.Name, "server-name", "tenure", "the `NAME` in its metadata; some clients want triton")
 	flags.StringVar(&f.tokenFile, "token-file", "", "answer only requests with the token in `FILE` (Authorization: Bearer)")
-	flags.StringVar(&f.cert, "tls-cert", "", "answer by HTTPS, with the certificate in `FILE`, which is read again when it changes")
+	flags.StringVar(&f.cert, "tls-cert", "", "answer by TLS, with the certificate in `FILE`, which is read again when it changes")
 	flags.StringVar(&f.key, "tls-key", "", "the key of the certificate, `FILE`")
 	flags.BoolVar(&c.Pprof, "pprof", false, "serve profiles of the process at /debug/pprof/")
 	flags.IntVar(&c.Threads, "threads", 0, "workers of the runs of a model together (default: one per processor)")
@@ -138,6 +143,8 @@ func (f *serverFlags) check() (err error) {
 		return usagef("--batch: got %d, want zero or more", c.MaxBatch)
 	case c.Patience <= 0 || c.Stall <= 0 || c.Exit <= 0 || c.Drain < 0:
 		return usagef("--patience, --stall, --exit-timeout, --drain: got %v, %v, %v and %v, want times above zero, and --drain zero or more", c.Patience, c.Stall, c.Exit, c.Drain)
+	case c.SharedMemory && runtime.GOOS != "linux":
+		return usagef("--shared-memory: got it on %s, want Linux, where shared memory is a file", runtime.GOOS)
 	case c.Empty && !c.Explicit:
 		return usagef("--empty: want --explicit with it, by which models are loaded later")
 	case (f.cert == "") != (f.key == ""):
@@ -174,16 +181,25 @@ func (f *serverFlags) serve(ctx context.Context, w io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	l, err := net.Listen("tcp", f.address)
-	if err != nil {
-		return err
-	}
-	if pair != nil {
-		l = tls.NewListener(l, &tls.Config{GetCertificate: pair.get, NextProtos: []string{"http/1.1"}})
+	var listeners []net.Listener
+	var addresses []string
+	for _, address := range []string{f.address, f.second} {
+		if address == "" {
+			continue
+		}
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			return errors.Join(err, closeAll(listeners))
+		}
+		addresses = append(addresses, fmt.Sprintf("%s://%s", scheme, l.Addr()))
+		if pair != nil {
+			l = tls.NewListener(l, &tls.Config{GetCertificate: pair.get, NextProtos: []string{"h2", "http/1.1"}})
+		}
+		listeners = append(listeners, l)
 	}
 	list, err := s.Models()
 	if err != nil {
-		return err
+		return errors.Join(err, closeAll(listeners))
 	}
 	var ready []string
 	for _, m := range list {
@@ -192,8 +208,15 @@ func (f *serverFlags) serve(ctx context.Context, w io.Writer) (err error) {
 		}
 	}
 	m := s.Memory()
-	fmt.Fprintf(w, "%s at %s://%s; %s promised of %s; interrupt to end\n", or(strings.Join(ready, ", "), "no models"), scheme, l.Addr(), plan.FormatBytes(m.Promised), plan.FormatBytes(m.Budget))
-	return s.Serve(ctx, l)
+	fmt.Fprintf(w, "%s at %s; %s promised of %s; interrupt to end\n", or(strings.Join(ready, ", "), "no models"), strings.Join(addresses, " and "), plan.FormatBytes(m.Promised), plan.FormatBytes(m.Budget))
+	return s.Serve(ctx, listeners...)
+}
+
+func closeAll(listeners []net.Listener) (err error) {
+	for _, l := range listeners {
+		err = errors.Join(err, l.Close())
+	}
+	return err
 }
 
 func or(text, otherwise string) string {

@@ -143,6 +143,66 @@ func TestServeTLS(t *testing.T) {
 	}
 }
 
+// callRPC asks over gRPC whether the server lives, and returns the status and
+// the answer.
+func callRPC(t *testing.T, tr *http.Transport, url, bearer string) (status string, answer []byte) {
+	t.Helper()
+	r, _ := http.NewRequest("POST", url+"/inference.GRPCInferenceService/ModelReady", strings.NewReader("\x00\x00\x00\x00\x08\x0a\x06digits"))
+	r.Header.Set("Content-Type", "application/grpc")
+	r.Header.Set("Authorization", bearer)
+	defer tr.CloseIdleConnections()
+	a, err := (&http.Client{Transport: tr}).Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Body.Close()
+	answer, err = io.ReadAll(a.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	return a.Trailer.Get("Grpc-Status"), answer
+}
+
+// TestServeRPC wants gRPC and HTTP at both addresses, and with TLS.
+func TestServeRPC(t *testing.T) {
+	line, url := serving(t, "../../examples/digits", "--grpc-address", "127.0.0.1:0", "--shared-memory")
+	urls := regexp.MustCompile(`^digits 1 at (http://127\.0\.0\.1:\d+) and (http://127\.0\.0\.1:\d+); `).FindStringSubmatch(line)
+	if len(urls) != 3 || urls[1] != url || urls[2] == url {
+		t.Fatalf("got %q, want two addresses", line)
+	}
+	var plain http.Protocols
+	plain.SetUnencryptedHTTP2(true)
+	for _, url := range urls[1:] {
+		if status, answer := callRPC(t, &http.Transport{Protocols: &plain}, url, ""); status != "0" || string(answer) != "\x00\x00\x00\x00\x02\x08\x01" {
+			t.Errorf("%s: got the status %s and %q", url, status, answer)
+		}
+		a, err := http.Get(url + "/v2")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(a.Body)
+		a.Body.Close()
+		if !strings.Contains(string(text), "system_shared_memory") {
+			t.Errorf("%s: got %s", url, text)
+		}
+	}
+	http.DefaultClient.CloseIdleConnections()
+
+	dir := t.TempDir()
+	cert, key, token := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), filepath.Join(dir, "token")
+	writeCertificate(t, cert, key, 1)
+	if err := os.WriteFile(token, []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, url = serving(t, "../../examples/digits", "--tls-cert", cert, "--tls-key", key, "--token-file", token)
+	for bearer, want := range map[string]string{"Bearer secret": "0", "": "16"} {
+		tr := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: true}
+		if status, _ := callRPC(t, tr, url, bearer); status != want {
+			t.Errorf("with TLS and %q: got the status %s, want %s", bearer, status, want)
+		}
+	}
+}
+
 func TestParseSize(t *testing.T) {
 	for text, want := range map[string]int64{"1": 1, "1000B": 1000, "3KiB": 3 << 10, "64MiB": 64 << 20, "2GiB": 2 << 30, "1TiB": 1 << 40, "0": 0, "": 0, "2GB": 0, "-1": 0, "1.5GiB": 0, "99999999999GiB": 0} {
 		got, err := parseSize("--memory", text)

@@ -138,6 +138,17 @@ def control():
     refused("is not found", client.unload_model, "none")
 
 
-for part in (health, metadata, forms, types, errors, together, asynchronous, control):
+def settings():
+    assert client.get_trace_settings()["trace_level"] == ["OFF"]
+    assert client.update_trace_settings("simple", {"trace_level": ["OFF"], "trace_rate": None})["trace_rate"] == "1000"
+    refused("requests are not traced", client.update_trace_settings, None, {"trace_level": ["TIMESTAMPS"]})
+    assert client.get_log_settings()["log_error"] is True
+    assert client.update_log_settings({"log_error": False})["log_error"] is False
+    assert client.update_log_settings({"log_error": True, "log_verbose_level": 0})["log_error"] is True
+    refused("log_verbose_level", client.update_log_settings, {"log_verbose_level": 3})
+    refused("want one of", client.update_log_settings, {"log_nothing": 3})
+
+
+for part in (health, metadata, forms, types, errors, together, asynchronous, control, settings):
     part()
     print(part.__name__, "passed")
