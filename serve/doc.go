@@ -10,8 +10,9 @@
 //	})
 //
 // [ListenAndServe] is [New], [Server.Serve] and [Server.Close]. A [Server] is
-// an http.Handler, too; calls of gRPC reach it over HTTP/2. docs/serve.md describes requests, configurations of
-// models, and metrics; command tenure serve is this package with flags.
+// an http.Handler, too; calls of gRPC reach it over HTTP/2. docs/serve.md
+// describes requests, configurations of models, and metrics; command tenure
+// serve is this package with flags.
 //
 // # Memory
 //

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tenure-go/tenure/plan"
 )
@@ -112,8 +113,27 @@ func (l *ledger) try(c *claim) bool {
 	return len(l.waiting) == 0 && l.fits(c)
 }
 
+// window is how many bytes of the body of a request over HTTP/2 may have come
+// that nobody has read, and mostWaiting how many requests of a connection may
+// wait for memory. All of these together leave room in the window that the
+// requests of a connection share, 4 MiB: those that have memory go on.
+const (
+	window      = 256 << 10
+	mostWaiting = 14
+)
+
+// connection is that of requests, in their contexts.
+type connection struct{ waiting atomic.Int32 }
+
+type connectionKey struct{}
+
+func connectionOf(ctx context.Context) *connection {
+	n, _ := ctx.Value(connectionKey{}).(*connection)
+	return n
+}
+
 // acquire waits until c is granted. The error is a *neverFits, or why ctx
-// ended.
+// ended, or ErrBusy where too many requests of the connection wait.
 func (l *ledger) acquire(ctx context.Context, c *claim) error {
 	l.mu.Lock()
 	c.l, c.granted = l, make(chan struct{})
@@ -128,6 +148,14 @@ func (l *ledger) acquire(ctx context.Context, c *claim) error {
 	if len(l.waiting) == 0 && l.fits(c) {
 		l.mu.Unlock()
 		return nil
+	}
+	if n := connectionOf(ctx); n != nil {
+		if n.waiting.Add(1) > mostWaiting {
+			n.waiting.Add(-1)
+			l.mu.Unlock()
+			return fmt.Errorf("%d requests of the connection wait for memory: %w", mostWaiting, ErrBusy)
+		}
+		defer n.waiting.Add(-1)
 	}
 	l.waiting = append(l.waiting, c)
 	l.mu.Unlock()

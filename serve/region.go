@@ -71,16 +71,16 @@ func (s *Server) register(r *http.Request, name, key string, offset, size int64)
 	case name == "" || len(name) > 1024:
 		return fmt.Errorf("got the name %.40q of a region, want one of 1 to 1024 bytes: %w", name, oip.ErrMessage)
 	case offset < 0 || size <= 0:
-		return fmt.Errorf("Invalid offset for shared memory region: '%s': got %d and the byte_size %d, want zero or more, and one byte or more: %w", name, offset, size, oip.ErrMessage)
+		return known(oip.ErrMessage, "Invalid offset for shared memory region: '%s': got %d and the byte_size %d, want zero or more, and one byte or more", name, offset, size)
 	}
 	file, err := openRegion(strings.TrimPrefix(key, "/"))
 	if err != nil {
-		return fmt.Errorf("Unable to open shared memory region: '%s': %w: %w", name, err, oip.ErrMessage)
+		return known(oip.ErrMessage, "Unable to open shared memory region: '%s': %v", name, err)
 	}
 	fresh := &region{Name: name, Key: key, Offset: offset, Size: size, file: file, all: &s.regions}
 	info, err := file.Stat()
 	if err == nil && (size > info.Size() || offset > info.Size()-size) {
-		err = fmt.Errorf("Invalid offset for shared memory region: '%s': got %d bytes at %d, want at most the %d bytes that it has: %w", name, size, offset, info.Size(), oip.ErrMessage)
+		err = known(oip.ErrMessage, "Invalid offset for shared memory region: '%s': got %d bytes at %d, want at most the %d bytes that it has", name, size, offset, info.Size())
 	}
 	if err == nil {
 		err = s.regions.add(fresh)
@@ -98,13 +98,27 @@ func (all *regions) add(r *region) error {
 		all.by = map[string]*region{}
 	}
 	if all.by[r.Name] != nil {
-		return fmt.Errorf("shared memory region '%s' already in manager: %w", r.Name, errExists)
+		return known(errExists, "shared memory region '%s' already in manager", r.Name)
 	}
 	if len(all.by) >= mostRegions {
 		return fmt.Errorf("got %d regions of shared memory, want fewer: %w", len(all.by), ErrBusy)
 	}
 	all.by[r.Name] = r
 	return nil
+}
+
+// knownError is an error of a kind with a text that clients look for, as
+// unknownModel is.
+type knownError struct {
+	kind error
+	text string
+}
+
+func (e knownError) Error() string { return e.text }
+func (e knownError) Unwrap() error { return e.kind }
+
+func known(kind error, format string, args ...any) error {
+	return knownError{kind, fmt.Sprintf(format, args...)}
 }
 
 // errExists is the error for a name that is in use.
@@ -124,7 +138,7 @@ func (all *regions) list(name string) ([]*region, error) {
 }
 
 func unknownRegion(name string) error {
-	return fmt.Errorf("Unable to find system shared memory region: '%.1024s': %w", name, ErrNotFound)
+	return known(ErrNotFound, "Unable to find system shared memory region: '%.1024s'", name)
 }
 
 // remove forgets the region of a name, or all of them for "". Requests that use
@@ -203,7 +217,7 @@ func (q *request) useRegion(part *oip.Region) error {
 		q.regions[part.Name] = r
 	}
 	if part.Size > r.Size || part.Offset > r.Size-part.Size {
-		return fmt.Errorf("Invalid offset + byte size for shared memory region: '%s': got %d bytes at %d, want at most its %d bytes: %w", r.Name, part.Size, part.Offset, r.Size, oip.ErrMessage)
+		return known(oip.ErrMessage, "Invalid offset + byte size for shared memory region: '%s': got %d bytes at %d, want at most its %d bytes", r.Name, part.Size, part.Offset, r.Size)
 	}
 	return nil
 }
@@ -289,10 +303,10 @@ func (s *Server) regionRoutes(handle func(pattern string, f func(w http.Response
 }
 
 func unknownDeviceRegion(name string) error {
-	return fmt.Errorf("Unable to find cuda shared memory region: '%.1024s': %w", name, ErrNotFound)
+	return known(ErrNotFound, "Unable to find cuda shared memory region: '%.1024s'", name)
 }
 
 // noDeviceRegion is the error for a region of a device's memory.
 func noDeviceRegion(name string) error {
-	return fmt.Errorf("failed to register CUDA shared memory region: '%.1024s', GPUs not supported: %w", name, oip.ErrMessage)
+	return known(oip.ErrMessage, "failed to register CUDA shared memory region: '%.1024s', GPUs not supported", name)
 }

@@ -12,7 +12,9 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/tenure-go/tenure/internal/onnxtest"
@@ -360,5 +362,45 @@ func TestGarbageOfCalls(t *testing.T) {
 		c.Close()
 	}
 	wantStatus(t, send(t, h.URL, inference+"ModelInfer", bytes.NewReader(frame(good))), grpc.OK, "")
+	wantFree(t, s)
+}
+
+// TestOneConnection sends more over one connection than the budget has room for,
+// and than the connection's window takes. Requests that wait must not keep those
+// that have memory from going on.
+func TestOneConnection(t *testing.T) {
+	const rows = 50_000
+	s, h := start(t, Config{Paths: []string{write(t, map[string][]byte{"double.onnx": doubling()})}, Memory: 4 << 20})
+	whole := frame(rawRow(t, "double", 1, rows))
+	var all sync.WaitGroup
+	var answered, refused atomic.Int32
+	for range 40 {
+		all.Go(func() {
+			for range 10 {
+				q, _ := http.NewRequest("POST", h.URL+inference+"ModelInfer", iotest.HalfReader(bytes.NewReader(whole)))
+				q.Header.Set("Content-Type", "application/grpc")
+				a, err := rpcClient.Do(q)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				n, err := io.Copy(io.Discard, a.Body)
+				a.Body.Close()
+				switch got := a.Trailer.Get("Grpc-Status"); {
+				case err == nil && got == "0" && n > 16*rows:
+					answered.Add(1)
+				case err == nil && got == "14":
+					refused.Add(1)
+				default:
+					t.Errorf("got the status %q, %d bytes and %v", got, n, err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if answered.Load() == 0 {
+		t.Errorf("got no answers and %d refusals", refused.Load())
+	}
+	t.Logf("got %d answers and %d refusals", answered.Load(), refused.Load())
 	wantFree(t, s)
 }

@@ -103,7 +103,15 @@ func (s *Server) Serve(ctx context.Context, l ...net.Listener) error {
 		ErrorLog:          slog.NewLogLogger(s.config.Log.Handler(), slog.LevelWarn),
 		BaseContext:       func(net.Listener) context.Context { return s.base },
 		Protocols:         &both,
-		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: 1000, SendPingTimeout: time.Minute},
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams:          1000,
+			MaxReceiveBufferPerConnection: 4<<20 - 1, // the largest
+			MaxReceiveBufferPerStream:     window,
+			SendPingTimeout:               time.Minute,
+		},
+		ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
+			return context.WithValue(ctx, connectionKey{}, &connection{})
+		},
 	}
 	ended := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() { ended <- s.end(h) })

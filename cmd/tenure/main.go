@@ -5,7 +5,7 @@
 //	tenure plan MODEL      report the memory of a run before any run
 //	tenure check MODEL P   prove a stored plan against a model
 //	tenure inspect MODEL   list inputs, outputs, operators, the program's text
-//	tenure serve DIR       answer requests for inference over HTTP
+//	tenure serve DIR       answer requests for inference over HTTP and gRPC
 //	tenure share serve F   lend tensors to other processes; list, get, drop, watch
 //	tenure bench memory    measure networks whose values are held, released, donated, planned
 //	tenure devices         list the memories that tensors can be in

@@ -1,4 +1,4 @@
-// Command serve answers requests for inference over HTTP until it is
+// Command serve answers requests for inference over HTTP and gRPC until it is
 // interrupted, within a gigabyte of memory.
 //
 //	go run ./examples/serve examples/digits/digits.onnx
