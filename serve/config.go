@@ -30,8 +30,8 @@ type Config struct {
 	// none is loaded at first.
 	Explicit, Empty bool
 
-	// SharedMemory permits clients on this machine to pass tensors in regions of
-	// the system's shared memory that belong to the server's user. It needs
+	// SharedMemory permits clients on this machine to pass tensors in regions
+	// of the system's shared memory that belong to the server's user. It needs
 	// Linux.
 	SharedMemory bool
 

@@ -13,8 +13,8 @@ import (
 	"github.com/tenure-go/tenure/python/pythontest"
 )
 
-// askByPython runs a script of testdata, which asks a server that has models for
-// everything that the clients of Triton can ask for.
+// askByPython runs a script of testdata, which asks a server that has models
+// for everything that the clients of Triton can ask for.
 func askByPython(t *testing.T, script string, modules ...string) {
 	t.Helper()
 	python := pythontest.Interpreter(t, append(modules, "numpy")...)

@@ -106,7 +106,7 @@ func TestRegions(t *testing.T) {
 	wantCode(t, get(t, url+"/status"), 200, "[]")
 }
 
-// TestRegionInUse forgets a region while a request uses it: the request goes on.
+// TestRegionInUse forgets a region while a request uses it, which goes on.
 func TestRegionInUse(t *testing.T) {
 	key, file := sharedFile(t, make([]byte, 64))
 	s, h := start(t, Config{Paths: []string{write(t, map[string][]byte{"double.onnx": doubling()})}, SharedMemory: true, Memory: 1 << 30})

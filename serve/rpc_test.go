@@ -135,8 +135,8 @@ func rawRow(t testing.TB, model string, first float32, n int) []byte {
 	return protobuf.AppendBytes(head, 7, data)
 }
 
-// TestSameAnswers sends the elements of every type by HTTP and by gRPC, there in
-// both forms, and wants the same bytes back.
+// TestSameAnswers sends the elements of every type by HTTP and by gRPC, there
+// in both forms, and wants the same bytes back.
 func TestSameAnswers(t *testing.T) {
 	cases := []struct {
 		name     string

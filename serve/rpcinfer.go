@@ -145,8 +145,8 @@ func (m *wireMessage) headSize() (int64, error) {
 	return int64(len(all) - len(data)), nil
 }
 
-// field moves to the next field that a request has, and returns its bytes. Other
-// fields are skipped. At the end of the message the error is io.EOF.
+// field moves to the next field that a request has, and returns its bytes.
+// Other fields are skipped. At the end of the message the error is io.EOF.
 func (m *wireMessage) field() (number int, size int64, err error) {
 	for {
 		before := m.left

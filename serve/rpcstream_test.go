@@ -365,9 +365,9 @@ func TestGarbageOfCalls(t *testing.T) {
 	wantFree(t, s)
 }
 
-// TestOneConnection sends more over one connection than the budget has room for,
-// and than the connection's window takes. Requests that wait must not keep those
-// that have memory from going on.
+// TestOneConnection sends more over one connection than the budget has room
+// for, and than the connection's window takes. Requests that wait must not keep
+// those that have memory from going on.
 func TestOneConnection(t *testing.T) {
 	const rows = 50_000
 	s, h := start(t, Config{Paths: []string{write(t, map[string][]byte{"double.onnx": doubling()})}, Memory: 4 << 20})

@@ -1,5 +1,5 @@
-// Package grpc has the parts of gRPC's wire format that lie above HTTP/2: codes,
-// the texts of errors, times, and the frames of messages.
+// Package grpc has the parts of gRPC's wire format that lie above HTTP/2:
+// codes, the texts of errors, times, and the frames of messages.
 //
 //	f := grpc.NewFrames(request.Body, request.Header.Get("Grpc-Encoding"))
 //	n, err := f.Next(most)         // the bytes of the next message; -1 if it is compressed
