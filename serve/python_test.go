@@ -48,6 +48,11 @@ func TestTritonRegions(t *testing.T) {
 	askByPython(t, "regions.py", "tritonclient.http", "tritonclient.grpc", "tritonclient.utils.shared_memory")
 }
 
+// TestKServeClient asks by the clients of KServe.
+func TestKServeClient(t *testing.T) {
+	askByPython(t, "kserve_client.py", "kserve")
+}
+
 // TestDescriptors compares what reflection says with the messages of Triton's
 // client, and with what protoc makes of the .proto files where Python has it.
 func TestDescriptors(t *testing.T) {
