@@ -210,10 +210,10 @@ func TestFoldedWeightsAreNotThereTwice(t *testing.T) {
 	}
 }
 
-// TestSizesFromValues: the sizes of a picture follow from the values of an input
-// although the shapes of all inputs are fixed, and with them the form in which
-// weights are read. Each run computes what a model computes that had no other
-// sizes before.
+// TestSizesFromValues: the sizes of a picture follow from the values of an
+// input although the shapes of all inputs are fixed, and with them the form in
+// which weights are read. Each run computes what a model computes that had no
+// other sizes before.
 func TestSizesFromValues(t *testing.T) {
 	var g onnxtest.Graph
 	g.Input("x", onnxtest.F32, 1, 24, 5, 5)

@@ -32,8 +32,9 @@ type ConvLeave struct {
 	Low, High    float32
 }
 
-// DepthTile has the arguments of the innermost loop of a depthwise convolution of
-// rows of channels, one or two vectors of them: the sums of a row of positions.
+// DepthTile has the arguments of the innermost loop of a depthwise convolution
+// of rows of channels, one or two vectors of them: the sums of a row of
+// positions.
 type DepthTile struct {
 	X         *float32
 	Step      int    // bytes from a position's elements to those of the next

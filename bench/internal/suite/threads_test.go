@@ -14,8 +14,8 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// TestZooThreads runs every model of the zoo that has been made on 1, 2, 3 and 8
-// threads: the results are the same bytes.
+// TestZooThreads runs every model of the zoo that has been made on 1, 2, 3 and
+// 8 threads: the results are the same bytes.
 func TestZooThreads(t *testing.T) {
 	made := 0
 	for _, m := range Zoo(ZooFolder()) {

@@ -12,9 +12,9 @@ const (
 	depthwiseDepth   = 256      // products of a row are this many or fewer
 )
 
-// tileDepthwise chooses the channels and the steps of a tile. Small pictures are
-// whole; of others, so many rows are computed twice that it costs less than the
-// first result would in memory.
+// tileDepthwise chooses the channels and the steps of a tile. Small pictures
+// are whole; of others, so many rows are computed twice that it costs less than
+// the first result would in memory.
 func (c *Conv) tileDepthwise(total int) {
 	p, axis := c.Pool, c.poolAxis()
 	unit := 1

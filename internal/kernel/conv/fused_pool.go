@@ -138,8 +138,8 @@ func (c *Conv) pooledTile(batch, group, row, col int, scratch []float32, args *A
 	}
 }
 
-// poolChannel returns what the depthwise convolution, if there is one, has for a
-// channel.
+// poolChannel returns what the depthwise convolution, if there is one, has for
+// a channel.
 func (c *Conv) poolChannel(channel int, args *Args) (of poolChannel) {
 	if c.Pool.Kind != PoolDepthwise {
 		return of

@@ -67,7 +67,8 @@ func halfWinogradCase(t *testing.T, v *kernel.Variant, r *rand.Rand, name string
 	}
 }
 
-// runHalfForm packs weights in the direct form or the transformed one, and runs.
+// runHalfForm packs weights in the direct form or the transformed one, and
+// runs.
 func runHalfForm(t *testing.T, v *kernel.Variant, s *kerneltest.Space, dt dtype.DType, c conv.Conv, args conv.HalfArgs, weights []uint16, size int, direct bool) []uint16 {
 	t.Helper()
 	c.Direct, c.WeightType, c.PackedWeights = direct, dt, true

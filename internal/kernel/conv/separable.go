@@ -5,11 +5,11 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/gemm"
 )
 
-// The sums of a direct convolution are rows of channels. A depthwise convolution
-// can read them so: a vector of its taps is for neighbouring channels, and no
-// vector is partly empty, however narrow pictures are. The rows that a tile
-// reads lie in scratch with zeros around; its own sums are transposed into
-// planes.
+// The sums of a direct convolution are rows of channels. A depthwise
+// convolution can read them so: a vector of its taps is for neighbouring
+// channels, and no vector is partly empty, however narrow pictures are. The
+// rows that a tile reads lie in scratch with zeros around; its own sums are
+// transposed into planes.
 
 // separableConv is how a convolution is cut whose result only a depthwise one
 // reads.
@@ -56,9 +56,9 @@ func (c *Conv) prepareSeparable() {
 	c.region = (s.height*s.pitch+p.taps+1)*2*lanes + s.sums
 }
 
-// tileSeparable chooses the channels and the rows of a tile. The first result of
-// a tile stays in a second-level cache, unless too many rows would be computed
-// twice.
+// tileSeparable chooses the channels and the rows of a tile. The first result
+// of a tile stays in a second-level cache, unless too many rows would be
+// computed twice.
 func (c *Conv) tileSeparable() {
 	p, unit := c.Pool, 2*c.v.Conv.Lanes
 	c.colTile = max(1, p.out[1])
@@ -116,8 +116,8 @@ func (c *Conv) separableTile(batch, group, channel, row int, scratch []float32, 
 	}
 }
 
-// firstRows computes rows of the first result from one on, which may lie outside
-// the picture, for a panel of channels of a group.
+// firstRows computes rows of the first result from one on, which may lie
+// outside the picture, for a panel of channels of a group.
 func (c *Conv) firstRows(batch, group, channel, vectors, from, rows int, planes, region, bias []float32, args *Args) {
 	p, s, d := c.Pool, &c.apart, &c.direct
 	step := vectors * c.v.Conv.Lanes
@@ -165,8 +165,9 @@ func (c *Conv) panelSums(batch, group, channel, vectors int, a outputArea, plane
 	}
 }
 
-// turnTaps writes the weights of n channels of the depthwise convolution as rows
-// of channels, a row for each tap. Sums of channels behind them do not leave.
+// turnTaps writes the weights of n channels of the depthwise convolution as
+// rows of channels, a row for each tap. Sums of channels behind them do not
+// leave.
 func (c *Conv) turnTaps(dst []float32, step, first, n int, args *Args) {
 	taps := c.Pool.taps
 	weights := args.PoolWeights[first*taps:][:n*taps]

@@ -159,9 +159,9 @@ func blocks(p place) (lo, hi int64) {
 	return p.lo &^ mask, (p.hi + mask) &^ mask
 }
 
-// becomesResults reports whether a result of a call lies in bytes of an operand.
-// It may not where a result beside these may be written while the operand is
-// read: then the operand lives until all are written.
+// becomesResults reports whether a result of a call lies in bytes of an
+// operand. It may not where a result beside these may be written while the
+// operand is read: then the operand lives until all are written.
 func (c *checker) becomesResults(call *ir.Call, operand place) bool {
 	some := false
 	for _, v := range call.Results {
