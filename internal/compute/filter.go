@@ -165,7 +165,7 @@ func (k *suppression) Tile(t *Task, _ int, scratch []byte) {
 	s.Overlap, s.HasScore, s.Score = numberOr0(c, 3), has(c, 4), numberOr0(c, 4)
 	n := s.Boxes
 	lists := selection.SuppressionScratch{
-		Order: view[int64](scratch[:8*n]), Next: view[int32](scratch[8*n : 12*n]), Row: view[int32](scratch[12*n : 16*n]),
+		Order: view[int64](scratch[:8*n]), Begin: view[int32](scratch[8*n : 12*n]), Count: view[int32](scratch[12*n : 16*n]),
 		Chosen: view[float32](scratch[16*n : selection.SuppressionBytes(n)]),
 	}
 	setSizes(c, 0, selection.NonMaxSuppression(&s, out[int64](c, 0), in[float32](c, 0), in[float32](c, 1), lists), 3)

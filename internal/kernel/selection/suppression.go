@@ -1,7 +1,6 @@
 package selection
 
 import (
-	"cmp"
 	"math"
 	"slices"
 )
@@ -21,9 +20,9 @@ type Suppression struct {
 // each box.
 type SuppressionScratch struct {
 	Order  []int64   // the candidates, the best one first
-	Chosen []float32 // corners and area of the chosen ones
-	Next   []int32   // the chosen one before, in its row; -1 is none
-	Row    []int32   // the last chosen one of each row
+	Chosen []float32 // corners and area of the chosen ones, row by row
+	Begin  []int32   // of each row, the place of its first box
+	Count  []int32   // of each row, how many boxes were chosen
 }
 
 const maxRows = 1 << 16
@@ -66,17 +65,30 @@ func (s *Suppression) candidates(score []float32, order []int64) []int64 {
 	n := 0
 	for i, v := range score {
 		if !s.HasScore || v > s.Score {
-			order[n] = int64(i)
+			order[n] = candidateKey(v, i)
 			n++
 		}
 	}
-	slices.SortFunc(order[:n], func(a, b int64) int {
-		if c := cmp.Compare(score[b], score[a]); c != 0 {
-			return c
-		}
-		return cmp.Compare(a, b)
-	})
+	slices.Sort(order[:n])
+	for i, k := range order[:n] {
+		order[i] = k & math.MaxUint32
+	}
 	return order[:n]
+}
+
+// candidateKey is less than another one where a score is larger, or equal for a
+// box that comes first. NaN is the least score.
+func candidateKey(score float32, box int) int64 {
+	bits := math.Float32bits(score + 0) // of the two zeros, the positive one
+	switch {
+	case score != score:
+		bits = 0
+	case bits>>31 != 0:
+		bits = ^bits
+	default:
+		bits |= 1 << 31
+	}
+	return int64(^bits^1<<31)<<32 | int64(box)
 }
 
 // rows is the chosen boxes by the row in which they begin. A row is at least as
@@ -103,22 +115,35 @@ func (s *Suppression) rows(boxes []float32, candidates []int64, scratch Suppress
 	// there are no more than maxRows, so a row is a little higher than the
 	// highest box.
 	if scale := 1 / (height * 1.05); most > least && !math.IsInf(float64(most-least), 0) && !math.IsInf(float64(scale), 0) && scale > 0 {
-		n = int(min((most-least)*scale, float32(len(scratch.Row)-1), maxRows-1)) + 1
+		n = int(min((most-least)*scale, float32(len(scratch.Begin)-1), maxRows-1)) + 1
 		if n > 1 {
 			r.scale = min(scale, float32(n)/(most-least))
 		}
 	}
-	r.Row = scratch.Row[:min(n, len(scratch.Row))]
-	for i := range r.Row {
-		r.Row[i] = -1
-	}
+	n = min(n, len(scratch.Begin))
+	r.Begin, r.Count = scratch.Begin[:n], scratch.Count[:n]
+	r.count(s, boxes, candidates)
 	return r
+}
+
+// count gives each row room for its candidates.
+func (r *rows) count(s *Suppression, boxes []float32, candidates []int64) {
+	clear(r.Count)
+	for _, box := range candidates {
+		c := s.corners(boxes[4*box:])
+		r.Count[r.row(c[0])]++
+	}
+	begin := int32(0)
+	for i, n := range r.Count {
+		r.Begin[i], r.Count[i] = begin, 0
+		begin += n
+	}
 }
 
 // row returns the row of a height, the first or the last for one outside.
 func (r *rows) row(y float32) int {
 	if at := (y - r.least) * r.scale; at > 0 { // false for NaN
-		return int(min(at, float32(len(r.Row)-1)))
+		return int(min(at, float32(len(r.Begin)-1)))
 	}
 	return 0
 }
@@ -128,9 +153,13 @@ func (r *rows) choose(a [4]float32, overlap float32) bool {
 	area := (a[2] - a[0]) * (a[3] - a[1])
 	first, last := r.row(a[0]), r.row(a[2])
 	if area > 0 {
-		for row := max(first-1, 0); row <= min(last+1, len(r.Row)-1); row++ {
-			for i := r.Row[row]; i >= 0; i = r.Next[i] {
-				b := r.Chosen[chosenFloats*i:][:chosenFloats]
+		for row := max(first-1, 0); row <= min(last+1, len(r.Begin)-1); row++ {
+			list := r.Chosen[chosenFloats*r.Begin[row]:][:chosenFloats*r.Count[row]]
+			for ; len(list) >= chosenFloats; list = list[chosenFloats:] {
+				b := list[:chosenFloats]
+				if b[0] >= a[2] || b[2] <= a[0] || b[1] >= a[3] || b[3] <= a[1] {
+					continue
+				}
 				height, width := min(a[2], b[2])-max(a[0], b[0]), min(a[3], b[3])-max(a[1], b[1])
 				if height <= 0 || width <= 0 {
 					continue
@@ -142,9 +171,10 @@ func (r *rows) choose(a [4]float32, overlap float32) bool {
 			}
 		}
 	}
-	copy(r.Chosen[chosenFloats*r.n:], a[:])
-	r.Chosen[chosenFloats*r.n+4] = area
-	r.Next[r.n], r.Row[first] = r.Row[first], int32(r.n)
+	to := r.Chosen[chosenFloats*(r.Begin[first]+r.Count[first]):][:chosenFloats]
+	copy(to, a[:])
+	to[4] = area
+	r.Count[first]++
 	r.n++
 	return true
 }

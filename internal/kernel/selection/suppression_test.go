@@ -50,7 +50,7 @@ func TestSuppression(t *testing.T) {
 		dst := kerneltest.Out[int64](s, "dst", 3*2*2*min(spec.Most, spec.Boxes))
 		scratch := selection.SuppressionScratch{
 			Order: kerneltest.Out[int64](s, "order", spec.Boxes), Chosen: kerneltest.Out[float32](s, "chosen", 5*spec.Boxes),
-			Next: kerneltest.Out[int32](s, "next", spec.Boxes), Row: kerneltest.Out[int32](s, "row", spec.Boxes),
+			Begin: kerneltest.Out[int32](s, "begin", spec.Boxes), Count: kerneltest.Out[int32](s, "count", spec.Boxes),
 		}
 		n := selection.NonMaxSuppression(&spec, dst, kerneltest.In(s, "boxes", boxes), kerneltest.In(s, "scores", scores), scratch)
 		s.Check()
