@@ -1,6 +1,7 @@
 // Package serve answers requests for inference over HTTP and gRPC, by the Open
 // Inference Protocol, version 2, with the extensions of Triton that its clients
-// use. It is not finished, and its API is not promised: see ARCHITECTURE.md.
+// use, and requests for text as OpenAI's clients ask for it. It is not finished,
+// and its API is not promised: see ARCHITECTURE.md.
 //
 //	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 //	defer stop()
@@ -34,6 +35,14 @@
 //
 // The package owns all tensors and models that it makes; [Server.Close] frees
 // them.
+//
+// # Text
+//
+// A decoder with tokenizer.json beside it generates text: all its sequences
+// share runs, and join and leave between them. The memory of all states is
+// promised when the model is loaded, and that of a sequence, as long as it may
+// become, before it joins. docs/serve.md says which models and files that
+// takes.
 //
 // # Loading
 //

@@ -73,6 +73,7 @@ func (s *Server) routes() http.Handler {
 		}
 		handle("/debug/pprof/tenure", func(w http.ResponseWriter, _ *http.Request) error { return memory.WriteProfile(w) })
 	}
+	s.openAIRoutes(mux)
 	open("/", func(_ http.ResponseWriter, r *http.Request) error {
 		return fmt.Errorf("%s %s is %w", r.Method, r.URL.Path, ErrNotFound)
 	})

@@ -199,6 +199,9 @@ func (s *Server) patient(ctx context.Context) (context.Context, context.CancelFu
 // match compares the request with the model.
 func (q *request) match() error {
 	m := q.model
+	if m.gen != nil {
+		return fmt.Errorf("model '%s' generates text: ask /v1/completions; parameters.generate of its configuration makes it one for inference: %w", m.name, tenure.ErrUnsupported)
+	}
 	if q.Sequence {
 		return fmt.Errorf("got a sequence_id, want none: model '%s' keeps no sequences: %w", m.name, tenure.ErrUnsupported)
 	}

@@ -109,6 +109,7 @@ func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) error {
 	for _, m := range list {
 		e.sample("nv_inference_pending_request_count", m.labels(""), int64(m.queue.length()))
 	}
+	generationMetrics(&e, list)
 	s.memoryMetrics(&e, list)
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	_, _ = w.Write(e.Bytes())

@@ -31,6 +31,9 @@ type model struct {
 	queue           *queue
 	stats           statistics
 	runs            sync.WaitGroup // the goroutines that run jobs
+	gen             *generator     // of a model that generates text
+	embed           *embedder      // of one that makes vectors of it
+	loaded          time.Time
 
 	mu      sync.Mutex
 	plans   map[string]*planned
@@ -61,7 +64,7 @@ func (s *Server) loadModel(ctx context.Context, name string, version int, file s
 	if err != nil {
 		return nil, err
 	}
-	m := &model{name: name, version: version, config: &c, server: s, plans: map[string]*planned{}, planner: make(chan struct{}, 1), idle: make(chan struct{})}
+	m := &model{name: name, version: version, config: &c, server: s, plans: map[string]*planned{}, planner: make(chan struct{}, 1), idle: make(chan struct{}), loaded: time.Now()}
 	m.account = &account{instances: int64(c.instances()), trim: func() {}}
 	// Weights are there twice for a moment: as they were read, and packed.
 	if !s.memory.open(m.account, 2*d.WeightBytes) {
@@ -73,8 +76,17 @@ func (s *Server) loadModel(ctx context.Context, name string, version int, file s
 			err = errors.Join(err, m.close())
 		}
 	}()
-	if m.m, err = tenure.Load(file, s.config.Options...); err != nil {
+	settings, err := c.text()
+	if err != nil {
 		return nil, err
+	}
+	if m.gen, err = m.asText(file, settings); err != nil {
+		return nil, err
+	}
+	if m.m == nil {
+		if m.m, err = tenure.Load(file, s.config.Options...); err != nil {
+			return nil, err
+		}
 	}
 	m.inputs, m.outputs = m.m.Inputs(), m.m.Outputs()
 	for _, i := range append(m.m.Inputs(), m.outputs...) {
@@ -102,7 +114,12 @@ func (s *Server) loadModel(ctx context.Context, name string, version int, file s
 			}
 		})
 	}
-	if err := m.warm(ctx); err != nil {
+	if m.gen != nil {
+		err = m.gen.start(ctx, settings.memory)
+	} else {
+		err = m.warm(ctx)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("warm-up: %w", err)
 	}
 	s.memory.weigh(m.account, m.m.WeightMemory().Private)
@@ -127,7 +144,7 @@ func (m *model) close() error {
 		m.queue.close()
 		m.runs.Wait()
 	}
-	err := m.session.Close()
+	err := errors.Join(m.gen.close(), m.session.Close())
 	if m.m != nil {
 		err = errors.Join(err, m.m.Close())
 	}

@@ -122,7 +122,7 @@ func folder(dir, fileName string) (*found, error) {
 	f := &found{source: source{name: filepath.Base(abs), versions: map[int]string{}}}
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
-		if slices.Contains(configFiles, e.Name()) {
+		if slices.Contains(configFiles, e.Name()) && !isTrainingConfig(path) {
 			if f.config != "" {
 				return nil, fmt.Errorf("%s: got %s, too, want one of them: %w", path, filepath.Base(f.config), ErrConfig)
 			}

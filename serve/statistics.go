@@ -113,6 +113,7 @@ type modelStatistics struct {
 	Stats      map[string]tally `json:"inference_stats"`
 	Batches    []batchTally     `json:"batch_stats"`
 	Memory     []memoryUsage    `json:"memory_usage"`
+	Generation *tokenTally      `json:"generation_stats,omitempty"`
 }
 
 type memoryUsage struct {
@@ -151,5 +152,6 @@ func (m *model) statistics() modelStatistics {
 	s.mu.Unlock()
 	weights, standing := m.server.memory.of(m.account)
 	e.Memory = []memoryUsage{{"CPU weights", 0, weights}, {"CPU arenas", 0, standing}}
+	e.Generation = m.gen.tally()
 	return e
 }

@@ -8,7 +8,10 @@
 // with the lower number.
 //
 // A [Sampler] belongs to one goroutine at a time. Its lists are used again for
-// every token: a draw allocates nothing once they have their size.
+// every token: a draw allocates nothing once they have their size. Samplers of
+// many texts may share them ([Sampler.DrawIn]).
+//
+// The package is new, and its API is not promised: see ARCHITECTURE.md.
 package sampling
 
 import (
@@ -30,11 +33,11 @@ type Options struct {
 	Temperature float64
 	// TopK draws among so many likeliest tokens; 0: among all.
 	TopK int
-	// TopP draws among the likeliest tokens that have this probability together;
-	// 0 and 1: among all.
+	// TopP draws among the likeliest tokens that have this probability
+	// together; 0 and 1: among all.
 	TopP float64
-	// MinP draws among tokens that have at least this part of the probability of
-	// the likeliest one.
+	// MinP draws among tokens that have at least this part of the probability
+	// of the likeliest one.
 	MinP float64
 }
 
@@ -75,10 +78,16 @@ type Sampler struct {
 	options Options
 	random  *rand.Rand
 	counts  map[int64]int // of tokens that were drawn, where penalties ask for them
-	changed []float32     // logits with penalties and bias
-	order   []int32       // a heap of tokens, then the chosen ones behind it
-	kept    []float64     // weights of tokens that may be drawn
-	tokens  []int32       // the tokens of kept
+	scratch Scratch
+}
+
+// Scratch is the lists of a draw, some numbers for each token of a vocabulary.
+// The zero value is ready. One goroutine uses it at a time.
+type Scratch struct {
+	changed []float32 // logits with penalties and bias
+	order   []int32   // a heap of tokens, then the chosen ones behind it
+	kept    []float64 // weights of tokens that may be drawn
+	tokens  []int32   // the tokens of kept
 }
 
 // New returns a sampler that has drawn nothing. The options have passed
@@ -94,12 +103,15 @@ func New(o Options, seed uint64) *Sampler {
 // Draw returns the next token by its logits: their exponentials are
 // probabilities, up to a factor. A logit that is no number counts as minus
 // infinity. There is at least one logit.
-func (s *Sampler) Draw(logits []float32) int64 {
-	logits = s.change(logits)
+func (s *Sampler) Draw(logits []float32) int64 { return s.DrawIn(&s.scratch, logits) }
+
+// DrawIn is Draw with lists that other samplers use for their draws, too.
+func (s *Sampler) DrawIn(lists *Scratch, logits []float32) int64 {
+	logits = s.change(lists, logits)
 	best := Likeliest(logits)
 	token := best
 	if s.options.Temperature > 0 && logits[best] > float32(math.Inf(-1)) {
-		token = s.draw(logits, best)
+		token = lists.draw(s.options, s.random, logits, best)
 	}
 	if s.counts != nil {
 		s.counts[int64(token)]++
@@ -108,22 +120,22 @@ func (s *Sampler) Draw(logits []float32) int64 {
 }
 
 // change returns the logits with penalties and bias.
-func (s *Sampler) change(logits []float32) []float32 {
+func (s *Sampler) change(lists *Scratch, logits []float32) []float32 {
 	if len(s.counts) == 0 && len(s.options.Bias) == 0 {
 		return logits
 	}
-	s.changed = append(s.changed[:0], logits...)
+	lists.changed = append(lists.changed[:0], logits...)
 	for token, n := range s.counts {
 		if token < int64(len(logits)) {
-			s.changed[token] -= float32(s.options.Presence + s.options.Frequency*float64(n))
+			lists.changed[token] -= float32(s.options.Presence + s.options.Frequency*float64(n))
 		}
 	}
 	for token, b := range s.options.Bias {
 		if token < int64(len(logits)) {
-			s.changed[token] += float32(b)
+			lists.changed[token] += float32(b)
 		}
 	}
-	return s.changed
+	return lists.changed
 }
 
 // Likeliest returns the place of the largest logit, the first one of equal
@@ -139,7 +151,7 @@ func Likeliest(logits []float32) int {
 }
 
 // draw draws by chance. best is the likeliest token.
-func (s *Sampler) draw(logits []float32, best int) int {
+func (s *Scratch) draw(o Options, random *rand.Rand, logits []float32, best int) int {
 	largest := float64(logits[best])
 	weigh := func(i int32) float64 {
 		v := float64(logits[i])
@@ -149,18 +161,18 @@ func (s *Sampler) draw(logits []float32, best int) int {
 		case v == largest: // also where both are infinite
 			return 1
 		}
-		return math.Exp((v - largest) / s.options.Temperature)
+		return math.Exp((v - largest) / o.Temperature)
 	}
 	s.tokens, s.kept = s.tokens[:0], s.kept[:0]
 	sum := 0.0
-	if s.options.TopK > 0 || s.options.TopP > 0 && s.options.TopP < 1 {
-		sum = s.keep(logits, weigh)
+	if o.TopK > 0 || o.TopP > 0 && o.TopP < 1 {
+		sum = s.keep(o, logits, weigh)
 	} else {
 		for i := range logits {
-			sum += s.add(int32(i), weigh(int32(i)))
+			sum += s.add(o, int32(i), weigh(int32(i)))
 		}
 	}
-	at := s.random.Float64() * sum
+	at := random.Float64() * sum
 	for i, w := range s.kept {
 		if at -= w; at < 0 {
 			return int(s.tokens[i])
@@ -171,8 +183,8 @@ func (s *Sampler) draw(logits []float32, best int) int {
 
 // add makes a token one that may be drawn, unless it is too unlikely, and
 // returns its weight.
-func (s *Sampler) add(i int32, w float64) float64 {
-	if w == 0 || w < s.options.MinP {
+func (s *Scratch) add(o Options, i int32, w float64) float64 {
+	if w == 0 || w < o.MinP {
 		return 0
 	}
 	s.tokens, s.kept = append(s.tokens, i), append(s.kept, w)
@@ -182,13 +194,13 @@ func (s *Sampler) add(i int32, w float64) float64 {
 // keep takes the likeliest tokens, the likeliest first, from a heap: sorting
 // all of a vocabulary takes longer than most steps of small models. It returns
 // the sum of the weights of those that it kept.
-func (s *Sampler) keep(logits []float32, weigh func(int32) float64) (sum float64) {
+func (s *Scratch) keep(o Options, logits []float32, weigh func(int32) float64) (sum float64) {
 	s.order = s.order[:0]
 	all := 0.0
 	for i, v := range logits {
 		if v == v {
 			s.order = append(s.order, int32(i))
-			if s.options.TopK == 0 {
+			if o.TopK == 0 {
 				all += weigh(int32(i))
 			}
 		}
@@ -197,7 +209,7 @@ func (s *Sampler) keep(logits []float32, weigh func(int32) float64) (sum float64
 	for i := len(h.order)/2 - 1; i >= 0; i-- {
 		h.down(i)
 	}
-	if k := s.options.TopK; k > 0 { // the probability of these is 1
+	if k := o.TopK; k > 0 { // the probability of these is 1
 		end := len(h.order)
 		for range min(k, end) {
 			h.pop()
@@ -206,16 +218,16 @@ func (s *Sampler) keep(logits []float32, weigh func(int32) float64) (sum float64
 			all += weigh(s.order[i])
 		}
 		for i := end - 1; i >= len(h.order); i-- {
-			if sum > 0 && s.enough(sum, all) {
+			if sum > 0 && o.enough(sum, all) {
 				return sum
 			}
-			sum += s.add(s.order[i], weigh(s.order[i]))
+			sum += s.add(o, s.order[i], weigh(s.order[i]))
 		}
 		return sum
 	}
-	for len(h.order) > 0 && (sum == 0 || !s.enough(sum, all)) {
+	for len(h.order) > 0 && (sum == 0 || !o.enough(sum, all)) {
 		i := h.pop()
-		w := s.add(i, weigh(i))
+		w := s.add(o, i, weigh(i))
 		if w == 0 {
 			break // and so are all behind it
 		}
@@ -225,8 +237,8 @@ func (s *Sampler) keep(logits []float32, weigh func(int32) float64) (sum float64
 }
 
 // enough reports whether tokens of this weight have the probability of TopP.
-func (s *Sampler) enough(sum, all float64) bool {
-	p := s.options.TopP
+func (o Options) enough(sum, all float64) bool {
+	p := o.TopP
 	return p > 0 && p < 1 && sum >= p*all
 }
 

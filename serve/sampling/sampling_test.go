@@ -99,6 +99,7 @@ func (r *reference) draw(logits []float32) int64 {
 func TestReference(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	pick := func(list ...float64) float64 { return list[random.IntN(len(list))] }
+	var shared Scratch
 	for range 3000 {
 		o := Options{Temperature: pick(0, 0.3, 1, 2.5), TopK: int(pick(0, 0, 1, 3, 200)), TopP: pick(0, 0, 0.05, 0.5, 0.95, 1), MinP: pick(0, 0, 0.1, 0.9, 1),
 			Presence: pick(0, 0, 1.5, -1), Frequency: pick(0, 0, 0.5, -0.25)}
@@ -111,6 +112,10 @@ func TestReference(t *testing.T) {
 		}
 		seed := random.Uint64()
 		s, r := New(o, seed), &reference{o: o, random: rand.New(rand.NewPCG(seed, 0))}
+		draw := s.Draw
+		if random.IntN(2) == 0 { // with lists that all draws share
+			draw = func(logits []float32) int64 { return s.DrawIn(&shared, logits) }
+		}
 		for range 8 {
 			logits := make([]float32, size)
 			for i := range logits {
@@ -120,7 +125,7 @@ func TestReference(t *testing.T) {
 				}
 			}
 			before := slices.Clone(logits)
-			if got, want := s.Draw(logits), r.draw(logits); got != want {
+			if got, want := draw(logits), r.draw(logits); got != want {
 				t.Fatalf("%+v, %v: got %d, want %d", o, logits, got, want)
 			}
 			for i := range logits {

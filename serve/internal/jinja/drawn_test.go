@@ -90,7 +90,11 @@ func TestDrawn(t *testing.T) {
 	python := pythontest.Interpreter(t, "jinja2")
 	d := drawer{rand.New(rand.NewPCG(11, 12))}
 	var texts []string
-	for range 400 {
+	count := 400
+	if testing.Short() {
+		count = 50
+	}
+	for range count {
 		texts = append(texts, "{{ "+d.expression(3)+" }}", d.body(2))
 	}
 	vars := variables(t)[1:3]
