@@ -13,7 +13,10 @@
 // however long it is, and texts with one beginning share its blocks.
 //
 // generate.onnx knows characters; train.py made it, from the pages of this
-// project. What it writes has their look and little sense.
+// project. What it writes has their look and little sense. tokenizer.json and
+// tokenizer_config.json, which tokenizer.py made, say so to others: command
+// tenure serve examples/generate answers clients of OpenAI's API with it
+// (docs/serve.md).
 package main
 
 import (
@@ -29,6 +32,7 @@ import (
 	"strings"
 
 	"github.com/tenure-go/tenure"
+	"github.com/tenure-go/tenure/serve/sampling"
 )
 
 //go:embed generate.onnx
@@ -47,7 +51,7 @@ type options struct {
 	tokens, capacity   int
 	texts              int      // of each prompt
 	prompts            []string // instead of prompt
-	sampling           sampling
+	sampling           sampling.Options
 	seed               uint64
 }
 
@@ -59,9 +63,9 @@ func parse(args []string) (o options, err error) {
 	f.StringVar(&o.ids, "ids", "", "numbers of tokens to go on with, by commas, instead of a prompt")
 	f.IntVar(&o.tokens, "n", 400, "tokens to write")
 	f.IntVar(&o.capacity, "capacity", 128, "tokens that the model looks back on, 128 as it was trained; older ones are dropped, a quarter at a time")
-	f.Float64Var(&o.sampling.temperature, "temperature", 0.7, "0 for the likeliest token, 1 for the model's probabilities, more for surprises")
-	f.IntVar(&o.sampling.topK, "top-k", 0, "draw among so many likeliest tokens; 0 for all")
-	f.Float64Var(&o.sampling.topP, "top-p", 0.95, "draw among the likeliest tokens that together have this probability")
+	f.Float64Var(&o.sampling.Temperature, "temperature", 0.7, "0 for the likeliest token, 1 for the model's probabilities, more for surprises")
+	f.IntVar(&o.sampling.TopK, "top-k", 0, "draw among so many likeliest tokens; 0 for all")
+	f.Float64Var(&o.sampling.TopP, "top-p", 0.95, "draw among the likeliest tokens that together have this probability")
 	f.Uint64Var(&o.seed, "seed", 1, "of the random numbers")
 	if err := f.Parse(args); err != nil {
 		return o, err
@@ -72,10 +76,8 @@ func parse(args []string) (o options, err error) {
 		return o, fmt.Errorf("got %d texts of each prompt, want 1 or more", o.texts)
 	case o.tokens < 1 || o.capacity < 4:
 		return o, fmt.Errorf("got %d tokens and a capacity of %d, want at least 1 and 4", o.tokens, o.capacity)
-	case o.sampling.temperature < 0 || o.sampling.topK < 0 || o.sampling.topP <= 0 || o.sampling.topP > 1:
-		return o, errors.New("want a temperature and a top-k of 0 or more, and a top-p above 0 and at most 1")
 	}
-	return o, nil
+	return o, o.sampling.Check()
 }
 
 // run writes text to out, and what it took to about.
@@ -105,8 +107,8 @@ func run(args []string, out, about io.Writer) (err error) {
 	if _, err := io.WriteString(out, words.text(prompt...)); err != nil {
 		return err
 	}
-	s := newSampler(o.sampling, o.seed)
-	for token, err := range d.generate(context.Background(), prompt, o.tokens, s.draw) {
+	s := sampling.New(o.sampling, o.seed)
+	for token, err := range d.generate(context.Background(), prompt, o.tokens, s.Draw) {
 		if err != nil {
 			return err
 		}

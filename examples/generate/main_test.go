@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"math"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/memory/memorytest"
 	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/serve/sampling"
 	"github.com/tenure-go/tenure/tensor"
 )
 
@@ -38,11 +40,11 @@ func open(t *testing.T, file string, capacity int) *decoder {
 	return d
 }
 
-func greedy() *sampler { return newSampler(sampling{topP: 1}, 1) }
+func greedy() *sampling.Sampler { return sampling.New(sampling.Options{}, 1) }
 
-func collect(t *testing.T, d *decoder, prompt []int64, n int, s *sampler) (list []int64) {
+func collect(t *testing.T, d *decoder, prompt []int64, n int, s *sampling.Sampler) (list []int64) {
 	t.Helper()
-	for token, err := range d.generate(context.Background(), prompt, n, s.draw) {
+	for token, err := range d.generate(context.Background(), prompt, n, s.Draw) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,7 +103,7 @@ func TestStatesStayInPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := greedy()
-	got := []int64{s.draw(first)}
+	got := []int64{s.Draw(first)}
 	var peak int64
 	for len(got) < 60 {
 		memory.ResetPeak()
@@ -117,7 +119,7 @@ func TestStatesStayInPlace(t *testing.T) {
 		if len(got) > 3 && took != peak {
 			t.Errorf("token %d: a step took %d bytes, want %d as others", len(got), took, peak)
 		}
-		got = append(got, s.draw(logits))
+		got = append(got, s.Draw(logits))
 	}
 	if copied, err := d.states.Copied(); err != nil || len(copied) > 0 {
 		t.Errorf("got copies %v, %v, want none", copied, err)
@@ -179,7 +181,7 @@ func withoutStates(t *testing.T, prompt []int64, n int) (list []int64) {
 			past[name] = out[strings.Replace(name, "past_key_values", "present", 1)]
 		}
 		read += len(next)
-		next = []int64{greedy().draw(logits[len(logits)-len(logits)/len(next):])}
+		next = []int64{greedy().Draw(logits[len(logits)-len(logits)/len(next):])}
 		list = append(list, next...)
 	}
 	return list
@@ -240,43 +242,13 @@ func TestRun(t *testing.T) {
 		"want characters of":    {"-prompt", "ä"},
 		"want one token":        {"-prompt", ""},
 		"want numbers":          {"-ids", "a"},
-		"want a temperature":    {"-top-p", "0"},
+		"top_p: got -1":         {"-top-p", "-1"},
 		"at least 1 and 4":      {"-capacity", "3"},
 		"no such file":          {"-model", "none.onnx"},
 		"pairs given to WithSt": {"-model", filepath.Join("..", "digits", "digits.onnx")},
 	} {
 		if err := run(args, &bytes.Buffer{}, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: got error %v, want %q", args, err, want)
-		}
-	}
-}
-
-// TestSampler draws often and counts.
-func TestSampler(t *testing.T) {
-	logits := []float32{1, 3, 2, -5} // probabilities 0.09, 0.665, 0.245 and less than 0.001
-	for name, c := range map[string]struct {
-		sampling
-		want [4]float64
-	}{
-		"greedy":           {sampling{0, 0, 1}, [4]float64{0, 1, 0, 0}},
-		"all":              {sampling{1, 0, 1}, [4]float64{0.09, 0.665, 0.245, 0}},
-		"two":              {sampling{1, 2, 1}, [4]float64{0, 0.731, 0.269, 0}},
-		"more than all":    {sampling{1, 9, 1}, [4]float64{0.09, 0.665, 0.245, 0}},
-		"most":             {sampling{1, 0, 0.9}, [4]float64{0, 0.731, 0.269, 0}},
-		"the likeliest":    {sampling{1, 0, 0.1}, [4]float64{0, 1, 0, 0}},
-		"half temperature": {sampling{0.5, 2, 1}, [4]float64{0, 0.881, 0.119, 0}},
-	} {
-		s := newSampler(c.sampling, 4)
-		var counts [4]float64
-		const n = 20000
-		for range n {
-			counts[s.draw(logits)] += 1. / n
-		}
-		for i := range counts {
-			if math.Abs(counts[i]-c.want[i]) > 0.015 {
-				t.Errorf("%s: got tokens in the shares %.3f, want %.3f", name, counts, c.want)
-				break
-			}
 		}
 	}
 }
@@ -328,5 +300,33 @@ func TestTwoLengths(t *testing.T) {
 	}
 	if want := []float32{4, 8, 11}; !slices.Equal(got, want) {
 		t.Errorf("got logits %v, want %v", got, want)
+	}
+}
+
+// TestTokenizer wants the tokens that the model has in the files beside it.
+func TestTokenizer(t *testing.T) {
+	m, err := load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	text, err := os.ReadFile("tokenizer.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Model struct{ Vocab map[string]int64 }
+	}
+	if err := json.Unmarshal(text, &file); err != nil {
+		t.Fatal(err)
+	}
+	words := newWords(m.Metadata().Properties["characters"])
+	if len(file.Model.Vocab) != len(words.of) {
+		t.Errorf("got %d tokens in the file, want the %d of the model: run tokenizer.py", len(file.Model.Vocab), len(words.of))
+	}
+	for i, c := range words.of {
+		if got := file.Model.Vocab[string(c)]; got != int64(i) {
+			t.Errorf("%q: got token %d, want %d: run tokenizer.py", c, got, i)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/tenure-go/tenure"
+	"github.com/tenure-go/tenure/serve/sampling"
 	"github.com/tenure-go/tenure/tensor"
 )
 
@@ -173,14 +174,14 @@ func runSeveral(o options, out, about io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	ctx, sampler := context.Background(), newSampler(o.sampling, o.seed)
+	ctx, sampler := context.Background(), sampling.New(o.sampling, o.seed)
 	for _, list := range prompts {
-		if err := s.begin(ctx, list, o.texts, sampler.draw); err != nil {
+		if err := s.begin(ctx, list, o.texts, sampler.Draw); err != nil {
 			return err
 		}
 	}
 	for range o.tokens - 1 {
-		if err := s.advance(ctx, sampler.draw); err != nil {
+		if err := s.advance(ctx, sampler.Draw); err != nil {
 			return err
 		}
 	}

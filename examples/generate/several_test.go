@@ -31,12 +31,12 @@ func TestTextsTogether(t *testing.T) {
 	prompts := []string{"A tensor is", "The plan of a model says", "No"}
 	for _, p := range prompts {
 		list, _ := promptOf(t, p)
-		if err := s.begin(context.Background(), list, 2, greedy().draw); err != nil {
+		if err := s.begin(context.Background(), list, 2, greedy().Draw); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for range 39 {
-		if err := s.advance(context.Background(), greedy().draw); err != nil {
+		if err := s.advance(context.Background(), greedy().Draw); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -90,12 +90,12 @@ func TestTextsOfOtherDecoder(t *testing.T) {
 	defer s.close()
 	prompts := [][]int64{{5, 6, 7}, {8, 9, 10, 11, 12}, {13, 14, 15}}
 	for _, list := range prompts {
-		if err := s.begin(context.Background(), list, 2, greedy().draw); err != nil {
+		if err := s.begin(context.Background(), list, 2, greedy().Draw); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for range 19 {
-		if err := s.advance(context.Background(), greedy().draw); err != nil {
+		if err := s.advance(context.Background(), greedy().Draw); err != nil {
 			t.Fatal(err)
 		}
 	}

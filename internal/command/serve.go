@@ -47,8 +47,9 @@ answered at the same port.
 A MODEL is an .onnx file, or NAME=FILE, or a folder of one model with its
 versions in numbered folders. A DIR has such files and folders. A folder of a
 model may have a config.pbtxt, or config.json, with the fields of Triton's model
-configuration that apply here. docs/serve.md describes requests, fields and
-metrics.
+configuration that apply here. A decoder with a tokenizer.json beside it answers
+completions and chats of OpenAI's clients, at /v1, and an encoder embeddings.
+docs/serve.md describes requests, fields and metrics.
 
 The bytes that models, and what waits and runs, are promised together stay
 within --memory: a request that does not fit waits, and is answered with 503 and
@@ -60,6 +61,7 @@ When it is interrupted, or stopped with SIGTERM, it says for --drain that it is
 not ready, refuses further requests, and ends when those under way are answered,
 at the latest after --exit-timeout.`,
 		Example: `  tenure serve examples/digits
+  tenure serve examples/generate
   tenure serve models --address :8080 --memory 2GiB --batch 16
   tenure serve model.onnx --token-file token --tls-cert cert.pem --tls-key key.pem`,
 		Args: func(cmd *cobra.Command, args []string) error {

@@ -78,6 +78,22 @@ func TestServe(t *testing.T) {
 	}
 }
 
+// TestServeText wants the example's model to write.
+func TestServeText(t *testing.T) {
+	_, url := serving(t, "../../examples/generate")
+	defer http.DefaultClient.CloseIdleConnections()
+	body := `{"model":"generate","prompt":"A tensor","max_tokens":12,"temperature":0}`
+	a, err := http.Post(url+"/v1/completions", "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Body.Close()
+	text, err := io.ReadAll(a.Body)
+	if err != nil || !regexp.MustCompile(`"choices":\[\{"index":0,"text":"[^"]{12,}","logprobs":null,"finish_reason":"length"`).Match(text) {
+		t.Errorf("got %s, %v, want a text", text, err)
+	}
+}
+
 // writeCertificate writes a certificate of that number and its key.
 func writeCertificate(t *testing.T, cert, key string, number int64) {
 	t.Helper()

@@ -84,8 +84,8 @@ func TestPromisedPackagesOpenWithAnExample(t *testing.T) {
 }
 
 // TestOnlyPromisedPackagesAreUsed holds the command, the examples and the
-// benchmarks to what other programs can use. Packages cuda and serve are
-// public, too, and not promised yet.
+// benchmarks to what other programs can use. Packages cuda, serve and
+// serve/sampling are public, too, and not promised yet.
 func TestOnlyPromisedPackagesAreUsed(t *testing.T) {
 	promised := readPromised(t)
 	for _, s := range everySource(t) {
@@ -93,7 +93,7 @@ func TestOnlyPromisedPackagesAreUsed(t *testing.T) {
 			continue
 		}
 		for _, imp := range s.imports {
-			if !slices.Contains(promised, imp) && !strings.Contains("/"+imp, "/internal/") && !free(imp) && imp != "python/pythontest" && imp != "cuda" && imp != "serve" {
+			if !slices.Contains(promised, imp) && !strings.Contains("/"+imp, "/internal/") && !free(imp) && imp != "python/pythontest" && imp != "cuda" && imp != "serve" && imp != "serve/sampling" {
 				t.Errorf("%s imports %s, which is not promised", s.path, imp)
 			}
 		}
