@@ -1,7 +1,7 @@
 // Package serve answers requests for inference over HTTP and gRPC, by the Open
 // Inference Protocol, version 2, with the extensions of Triton that its clients
-// use, and requests for text as OpenAI's clients ask for it. It is not finished,
-// and its API is not promised: see ARCHITECTURE.md.
+// use, and requests for text as OpenAI's clients ask for it. It is not
+// finished, and its API is not promised: see ARCHITECTURE.md.
 //
 //	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 //	defer stop()
