@@ -20,6 +20,8 @@ const (
 	directPositions = 196 // per tile of the worker pool, about
 	directSums      = 28 << 10
 	directCopy      = 24 << 10 // floats of copied planes, about
+	directFar       = 2 << 10  // floats of a plane that is far from the next one
+	directReads     = 64       // output channels that make a copy cheap
 )
 
 // MostChannelStep bounds the distance of channels with gaps: those of a block
@@ -45,6 +47,11 @@ func (c *Conv) prepareDirect() {
 	}
 	w.DropUnits()
 	d.inPlace = c.panels.taps > 0 || !c.ScaleShift && !c.PrologueRelu && w.StaysInside()
+	// Strided taps of many channels far apart touch two or three lines of each:
+	// lines of a copy follow each other.
+	if d.inPlace && c.panels.taps == 0 && c.taps > 1 && w.stride[2] > 1 && w.inArea >= directFar && c.perGroup >= directReads {
+		d.inPlace = false
+	}
 	d.block = max(1, directDepth/c.taps)
 	if d.inPlace && c.panels.taps == 0 && d.block*w.inArea >= math.MaxInt32/4 {
 		d.inPlace = false
