@@ -201,8 +201,6 @@ func testConvPacked(t *testing.T, v *kernel.Variant) {
 	}
 }
 
-// convCase runs one problem, with a pool after it every so often. sliced puts
-// input and output into the middle of wider tensors.
 // testConvDepthwise has depthwise convolutions after others: of many channels
 // and rows, cut into tiles whose rows overlap, of windows that are too large to
 // copy their rows, and of three axes.
@@ -230,6 +228,8 @@ func testConvDepthwise(t *testing.T, v *kernel.Variant) {
 	}
 }
 
+// convCase runs one problem, with a pool after it every so often. sliced puts
+// input and output into the middle of wider tensors.
 func convCase(t *testing.T, v *kernel.Variant, r *rand.Rand, name string, c conv.Conv, res kerneltest.ResidualMode, sliced bool) {
 	t.Helper()
 	name = fmt.Sprintf("%s %+v residual %d sliced %v", name, c, res, sliced)
@@ -404,10 +404,11 @@ func packWeights(v *kernel.Variant, s *kerneltest.Space, c *conv.Conv, args *con
 
 func runConv(v *kernel.Variant, s *kerneltest.Space, c *conv.Conv, args *conv.Args) {
 	c.Prepare(v)
-	scratch := kerneltest.Out[float32](s, "scratch", c.ScratchBytes()/4)
-	kerneltest.Backwards(c.Tiles(), func(i int) {
-		kerneltest.Poison(scratch)
-		c.Tile(i, scratch, args)
+	s.WithScratch(c.ScratchBytes()/4, func(scratch []float32) {
+		kerneltest.Backwards(c.Tiles(), func(i int) {
+			kerneltest.Poison(scratch)
+			c.Tile(i, scratch, args)
+		})
 	})
 }
 

@@ -130,7 +130,18 @@ func (c *Conv) tileDirect() {
 
 // directSums is the scratch for the sums of a tile.
 func (c *Conv) directSums() int {
-	return min(c.rowTile, kernel.CeilDiv(c.perGroup, c.v.Conv.Lanes)*c.v.Conv.Lanes) * c.sumRows(c.direct.rows*c.direct.cols)
+	w, d := &c.view, &c.direct
+	n := min(c.rowTile, kernel.CeilDiv(c.perGroup, c.v.Conv.Lanes)*c.v.Conv.Lanes) * c.sumRows(d.rows*d.cols)
+	if c.Pool == nil && (w.OutSteps.Row != d.cols || c.Residual && c.resView.Row != d.cols) {
+		n += c.behindRows(d.rows, d.cols)
+	}
+	return n
+}
+
+// behindRows is the scratch behind the sums of rows that leave one by one. The
+// last row is read in whole vectors of positions, and may begin anywhere.
+func (c *Conv) behindRows(rows, cols int) int {
+	return max(0, (rows-1)*cols+c.sumRows(cols)-c.sumRows(rows*cols)) * 2 * c.v.Conv.Lanes
 }
 
 // sumRows is the capacity of a panel of sums, in positions.

@@ -149,9 +149,10 @@ func sameHalf(dt dtype.DType, got uint16, want float32, ulps int) bool {
 func runHalf(v *kernel.Variant, s *kerneltest.Space, dt dtype.DType, c *conv.Conv, args *conv.HalfArgs) {
 	h := conv.Half{Type: dt}
 	h.Prepare(v, c)
-	scratch := kerneltest.Out[float32](s, "scratch", h.ScratchBytes()/4)
-	kerneltest.Backwards(h.Tiles(), func(i int) {
-		kerneltest.Poison(scratch)
-		h.Tile(i, scratch, args)
+	s.WithScratch(h.ScratchBytes()/4, func(scratch []float32) {
+		kerneltest.Backwards(h.Tiles(), func(i int) {
+			kerneltest.Poison(scratch)
+			h.Tile(i, scratch, args)
+		})
 	})
 }

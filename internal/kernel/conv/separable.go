@@ -52,6 +52,9 @@ func (c *Conv) prepareSeparable() {
 		}
 	}
 	s.sums = c.sumRows(s.leaving*p.out[2]) * 2 * lanes
+	if p.OutSteps.Row != p.out[2] {
+		s.sums += c.behindRows(s.leaving, p.out[2])
+	}
 	c.packB, c.packA = c.direct.planes, 0
 	c.region = (s.height*s.pitch+p.taps+1)*2*lanes + s.sums
 }

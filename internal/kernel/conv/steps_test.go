@@ -93,6 +93,11 @@ func testConvSteps(t *testing.T, v *kernel.Variant) {
 		c.Pool.Act = gemm.Activation{Op: kernel.LeakyRelu, A: 0.5}
 		convStepsCase(t, v, r, fmt.Sprint("depthwise ", i), c, kerneltest.NoResidual)
 	}
+	for i := range 40 { // rows that are a little longer than a vector, and hardly a tap
+		c := conv.Conv{Batch: 1, Group: 1, InChannels: 3, OutChannels: 20 + r.IntN(30), Window: conv.Window{In: []int{2 + r.IntN(20), 1 + v.Conv.Lanes + r.IntN(3)}, Kernel: []int{1, 1}}}
+		c.Pool = &conv.Pool{Kind: conv.PoolDepthwise, Window: conv.Window{Kernel: []int{1, 1 + r.IntN(2)}}}
+		convStepsCase(t, v, r, fmt.Sprint("few taps ", i), c, kerneltest.NoResidual)
+	}
 }
 
 func convStepsCase(t *testing.T, v *kernel.Variant, r *rand.Rand, name string, c conv.Conv, res kerneltest.ResidualMode) {

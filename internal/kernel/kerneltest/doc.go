@@ -20,6 +20,6 @@
 // width occurs. Where a kernel allows it, tests run again with the output in an
 // operand's bytes. Random data is seeded, so a failure repeats.
 //
-// Memory of a space is on the Go heap and ends with it. A space is for one
-// goroutine.
+// Memory of a space is on the Go heap and ends with it, but for that of
+// WithScratch. A space is for one goroutine.
 package kerneltest
