@@ -57,6 +57,47 @@ func TestFixedSizesDecideForm(t *testing.T) {
 	}
 }
 
+// The form of weights of 16 bits, too, follows from fixed sizes, and they are
+// not transformed where the caller says so.
+func TestHalfForms(t *testing.T) {
+	constant := func(arg int) bool { return arg == 1 }
+	all := Fixed(func(int, int) bool { return true })
+	for _, dt := range []dtype.DType{dtype.F16, dtype.BF16} {
+		at := func(size int) *op.Call {
+			return call(t, "conv", attrs("pads", []int64{1, 1, 1, 1}), 1, random(dt, 1, -1, 1, 1, 20, size, size), random(dt, 5, -1, 1, 70, 20, 3, 3))
+		}
+		for _, v := range machine.Variants() {
+			if v.Conv.Winograd[0].Input == nil {
+				continue
+			}
+			for _, c := range []struct {
+				size        int
+				constants   Constants
+				transformed bool
+			}{
+				{3, Constants{Is: constant}, true},
+				{40, Constants{Is: constant}, true},
+				{40, Constants{Is: constant, Direct: true}, false},
+				{3, Constants{Is: constant, Fixed: all}, false},
+				{40, Constants{Is: constant, Fixed: all}, true},
+			} {
+				task, err := bindFor(v, at(c.size), c.constants)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := strings.Contains(task.Forms[1].Name, "transformed"); got != c.transformed {
+					t.Errorf("%s: %s of %dx%d, direct %v, fixed %v: got transformed weights %v, want %v", v.Name, dt, c.size, c.size, c.constants.Direct, c.constants.Fixed != nil, got, c.transformed)
+				}
+			}
+			task := mustBindFor(t, v, at(3), all)
+			retype(task, at(40))
+			if err := task.Refill(); !errors.Is(err, ErrRebind) {
+				t.Errorf("%s: %s from 3x3 to 40x40: got the error %v, want ErrRebind", v.Name, dt, err)
+			}
+		}
+	}
+}
+
 func mustBindFor(t *testing.T, v *kernel.Variant, c *op.Call, fixed Fixed) *Task {
 	t.Helper()
 	task, err := bindFor(v, c, Constants{Is: func(arg int) bool { return arg == 1 }, Fixed: fixed})

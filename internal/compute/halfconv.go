@@ -24,7 +24,9 @@ func (k *halfConv) Refill(t *Task) error {
 		if c.In[1].Shape != k.problem.weights {
 			return ErrRebind
 		}
-		k.setForm(t)
+		if !k.setForm(t) {
+			return ErrRebind
+		}
 	}
 	if elements(&c.Out[0]) == 0 {
 		return nil
@@ -34,19 +36,23 @@ func (k *halfConv) Refill(t *Task) error {
 	return nil
 }
 
-// setForm sets the form of constant weights, which keep 16 bits.
-func (k *halfConv) setForm(t *Task) {
-	if panels, ok := k.problem.formOf(t); ok {
-		form := Form{
-			Name:  fmt.Sprintf("16-bit convolution panels of %s", panels),
-			Bytes: 2 * panels.Floats(),
-			Pack:  func(dst, src []byte) { panels.PackHalf(view[uint16](dst), view[uint16](src)) },
-		}
-		if panels.Restores() {
-			form.Unpack = func(dst, src []byte) { panels.UnpackHalf(view[uint16](dst), view[uint16](src)) }
-		}
-		t.setForm(1, form)
+// setForm is that of floatConv for constant weights that keep 16 bits.
+func (k *halfConv) setForm(t *Task) bool {
+	panels, ok := k.problem.formOf(t)
+	if !ok {
+		return t.Forms == nil || panels == k.problem.form
 	}
+	k.problem.form = panels
+	form := Form{
+		Name:  fmt.Sprintf("16-bit convolution panels of %s", panels),
+		Bytes: 2 * panels.Floats(),
+		Pack:  func(dst, src []byte) { panels.PackHalf(view[uint16](dst), view[uint16](src)) },
+	}
+	if panels.Restores() {
+		form.Unpack = func(dst, src []byte) { panels.UnpackHalf(view[uint16](dst), view[uint16](src)) }
+	}
+	t.setForm(1, form)
+	return true
 }
 
 func (k *halfConv) Tile(t *Task, tile int, scratch []byte) {

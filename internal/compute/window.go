@@ -146,12 +146,16 @@ func packedConv(plain binder) packer {
 	return func(_ *kernel.Variant, c *op.Call, constants Constants) (Kernel, error) {
 		of, err := plain(c)
 		if err == nil && constants.Is(1) {
+			var problem *floatConv
 			switch k := of.(type) {
 			case *floatConv:
-				k.weights, k.untransformed, k.fixed = c.In[1].Shape, constants.Direct, constants.Fixed
+				problem = k
 			case *halfConv:
-				k.problem.weights = c.In[1].Shape
+				problem = &k.problem
+			default:
+				return of, nil
 			}
+			problem.weights, problem.untransformed, problem.fixed = c.In[1].Shape, constants.Direct, constants.Fixed
 		}
 		return of, err
 	}
