@@ -187,10 +187,15 @@ func (f *fuser) addend(c, next *ir.Call) *ir.Value {
 	if other == c.Results[0] {
 		other = next.Args[1].Value
 	}
-	if other == c.Results[0] || other.Def != nil && f.order[other.Def] > f.order[c] {
+	if other == c.Results[0] || !f.exists(other, c) {
 		return nil
 	}
 	return other
+}
+
+// exists reports whether a value exists before c runs.
+func (f *fuser) exists(v *ir.Value, c *ir.Call) bool {
+	return v.Def == nil || f.order[v.Def] < f.order[c]
 }
 
 func (f *fuser) fuseActivation(conv, next *ir.Call) bool {

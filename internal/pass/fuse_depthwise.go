@@ -27,6 +27,10 @@ func (f *fuser) fuseDepthwise(conv *ir.Call, local map[*ir.Call]bool) {
 	if next == nil || !isPlanar(next) || next.Args[argX].Value != conv.Results[0] || !f.isDepthwise(next) {
 		return
 	}
+	bias := arg(next, argBias)
+	if bias != nil && !f.exists(bias, conv) {
+		return
+	}
 	sig, weights := attrsOf(next), next.Args[argW].Value
 	fused(conv)
 	attrs := conv.Attrs.With("pool", "depthwise").With("pool_kernel", []int64{int64(f.ctx.size(weights, 2)), int64(f.ctx.size(weights, 3))})
@@ -36,7 +40,7 @@ func (f *fuser) fuseDepthwise(conv *ir.Call, local map[*ir.Call]bool) {
 	}
 	conv.Attrs = attrs
 	conv.Args = append(conv.Args, next.Args[argW])
-	if bias := arg(next, argBias); bias != nil {
+	if bias != nil {
 		conv.Args = append(conv.Args, ir.Operand{Value: bias})
 	}
 	f.take(conv, next)

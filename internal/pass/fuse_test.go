@@ -222,6 +222,14 @@ var fusions = []struct{ name, body, want string }{
 		%t: f32[2,4,4,5] = max_pool(%s) {kernel_shape = [2, 2]}
 		%z: f32[2,4,4,5] = conv(%t, @each) {group = 4, pads = [1, 1, 1, 1]}
 		return %y, %z`, "depthwise; max"},
+	{"depthwise with a bias that exists before the first, and one that does not", `
+		%n: f32[4] = reduce_max(%x, @spatial) {keepdims = 0}
+		%p: f32[2,4,5,6] = conv(%x, @one)
+		%y: f32[2,4,5,6] = conv(%p, @each, %n) {group = 4, pads = [1, 1, 1, 1]}
+		%q: f32[2,4,5,6] = conv(%x, @one)
+		%m: f32[4] = reduce_max(%x, @spatial) {keepdims = 0}
+		%z: f32[2,4,5,6] = conv(%q, @each, %m) {group = 4, pads = [1, 1, 1, 1]}
+		return %y, %z`, "depthwise"},
 	{"one axis", `
 		%v: f32[2,4,30] = reshape(%x, @flat)
 		%m = mul(%v, @mean1)
@@ -281,6 +289,7 @@ const fusionHead = `func @main(%x: f32[2,4,5,6], %c: bool[]) -> (f32[...], f32[.
 	weight @zero: i64[1]
 	weight @flat: i64[3]
 	weight @cube: i64[5]
+	weight @spatial: i64[3]
 	weight @low: f32[]
 	weight @high: f32[]
 `
@@ -323,7 +332,7 @@ func fusionContext(t *testing.T, body string) *pass.Context {
 	}
 	copy(given["b"], fill(op.Type{DType: dtype.F32, Shape: p.Weights[7].Type.Shape})) // a variance too
 	binary.LittleEndian.PutUint32(given["high"], math.Float32bits(1.25))
-	for name, dims := range map[string][]int64{"flat": {2, 4, 30}, "cube": {2, 4, 1, 5, 6}} {
+	for name, dims := range map[string][]int64{"flat": {2, 4, 30}, "cube": {2, 4, 1, 5, 6}, "spatial": {0, 2, 3}} {
 		for i, n := range dims {
 			binary.LittleEndian.PutUint64(given[name][8*i:], uint64(n))
 		}
