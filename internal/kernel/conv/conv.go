@@ -250,7 +250,7 @@ func (c *Conv) Tile(t int, scratch []float32, args *Args) {
 	case convDirect:
 		c.directTile(batch, group, row, part, scratch, args)
 	case convSeparable:
-		c.separableTile(batch, group, row, part*c.colTile, scratch, args)
+		c.separableTile(batch, group, row, part, scratch, args)
 	case convPooled:
 		c.pooledTile(batch, group, row, part*c.colTile, scratch, args)
 	default:

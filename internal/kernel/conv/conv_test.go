@@ -219,6 +219,10 @@ func testConvDepthwise(t *testing.T, v *kernel.Variant) {
 		{2, 3, []int{66, 68}, square(1), conv.Window{Kernel: []int{65, 66}, PadBegin: square(2), PadEnd: square(2)}},
 		{3, 17, []int{6, 9, 8}, []int{1, 1, 1}, conv.Window{Kernel: []int{3, 3, 3}, PadBegin: []int{1, 1, 1}, PadEnd: []int{1, 1, 1}}},
 		{3, 17, []int{40}, []int{1}, conv.Window{Kernel: []int{3}, PadBegin: []int{1}, PadEnd: []int{1}}},
+		{2, 33, []int{3, 1500}, square(1), conv.Window{Kernel: square(3), PadBegin: square(1), PadEnd: square(1)}},
+		{1, 5, []int{70, 600}, square(1), conv.Window{Kernel: square(5), PadBegin: []int{2, 9}, PadEnd: []int{2, 70}}},
+		{2, 40, []int{40, 700}, []int{1, 2}, conv.Window{Kernel: []int{2, 4}, Stride: []int{2, 3}, PadBegin: []int{0, 1}, PadEnd: []int{1, 0}}},
+		{1, 3, []int{1, 2400}, square(1), conv.Window{Kernel: []int{1, 3}, Stride: square(2), PadBegin: []int{0, 1200}}},
 	} {
 		act := kerneltest.Activations[i%len(kerneltest.Activations)]
 		of := conv.Conv{Batch: 1 + i%2, Group: 1, InChannels: c.inputs, OutChannels: c.outputs, Window: conv.Window{In: c.in, Kernel: c.kernel}}
@@ -226,6 +230,28 @@ func testConvDepthwise(t *testing.T, v *kernel.Variant) {
 		of.Pool = &conv.Pool{Kind: conv.PoolDepthwise, Window: c.pool, Act: act}
 		convCase(t, v, r, fmt.Sprint("depthwise ", i), of, kerneltest.NoResidual, r.IntN(2) == 0)
 	}
+}
+
+// However large or wide pictures are, tiles of a depthwise convolution after
+// another take little scratch: less than its first result would in memory.
+func TestDepthwiseScratch(t *testing.T) {
+	kerneltest.EachVariant(t, func(t *testing.T, v *kernel.Variant) {
+		if v.Conv.DepthTiles == nil {
+			return
+		}
+		for _, in := range [][]int{{3, 100_000}, {1000, 1000}, {64, 20_000}, {100_000, 2}, {5000, 5000}} {
+			for _, channels := range []int{16, 32, 500} {
+				for _, inputs := range []int{3, 600, 3000} {
+					c := conv.Conv{Batch: 1, Group: 1, InChannels: inputs, OutChannels: channels, PackedWeights: true, Window: conv.Window{In: in, Kernel: []int{1, 1}}}
+					c.Pool = &conv.Pool{Kind: conv.PoolDepthwise, Window: conv.Window{Kernel: []int{5, 5}, PadBegin: []int{2, 2}, PadEnd: []int{2, 2}}}
+					c.Prepare(v)
+					if got, most := c.ScratchBytes(), 2<<20; got > most {
+						t.Errorf("%d to %d channels of %v: got %d bytes of scratch, want at most %d", inputs, channels, in, got, most)
+					}
+				}
+			}
+		}
+	})
 }
 
 // convCase runs one problem, with a pool after it every so often. sliced puts

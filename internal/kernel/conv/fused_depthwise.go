@@ -8,8 +8,9 @@ import "github.com/tenure-go/tenure/internal/kernel"
 
 const (
 	depthwiseRegion  = 64 << 10 // floats of the first result that a tile has, about
-	depthwiseOverlap = 8        // it computes at most one row more for so many, where
-	depthwiseDepth   = 256      // products of a row are this many or fewer
+	depthwiseMost    = 4 * depthwiseRegion
+	depthwiseOverlap = 8   // it computes at most one row more for so many, where
+	depthwiseDepth   = 256 // products of a row are this many or fewer
 )
 
 // tileDepthwise chooses the channels and the steps of a tile. Small pictures
@@ -29,10 +30,13 @@ func (c *Conv) tileDepthwise(total int) {
 	fewest := overlap * depthwiseOverlap * max(1, c.depth/depthwiseDepth)
 	for c.colTile > 1 && c.rowTile*c.regionRows(c.colTile)*c.rowArea() > depthwiseRegion {
 		half := kernel.CeilDiv(c.colTile, 2)
-		if half*p.stride[axis] < fewest {
+		if half*p.stride[axis] < fewest && c.rowTile*c.regionRows(c.colTile)*c.rowArea() <= depthwiseMost {
 			break
 		}
 		c.colTile = half
+	}
+	for c.rowTile > unit && c.rowTile*c.regionRows(c.colTile)*c.rowArea() > depthwiseMost {
+		c.rowTile = kernel.CeilDiv(c.rowTile, 2)
 	}
 	tiles := func() int {
 		return c.Batch * c.Group * kernel.CeilDiv(c.perGroup, c.rowTile) * kernel.CeilDiv(total, c.colTile)

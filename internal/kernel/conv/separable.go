@@ -14,11 +14,13 @@ import (
 // separableConv is how a convolution is cut whose result only a depthwise one
 // reads.
 type separableConv struct {
-	pitch   int        // positions of a row of the first result, with those around it
-	height  int        // rows of a tile
-	leaving int        // rows of the second result that leave together
-	offsets [2][]int32 // of taps, for one vector of channels and for two
-	sums    int        // floats of scratch for the second result's sums
+	cols, colParts int        // columns of a tile, and parts of a row
+	pitch          int        // positions of a row of the first result, with those around it
+	height         int        // rows of a tile
+	channels       int        // of a tile that are computed together
+	leaving        int        // rows of the second result that leave together
+	offsets        [2][]int32 // of taps, for one vector of channels and for two
+	sums           int        // floats of scratch for the second result's sums
 }
 
 // separable reports whether the depthwise convolution reads rows of channels.
@@ -30,18 +32,20 @@ func (c *Conv) separable() bool {
 
 // prepareSeparable sizes tiles.
 func (c *Conv) prepareSeparable() {
-	p, s := c.Pool, &c.apart
+	p, s, d := c.Pool, &c.apart, &c.direct
 	c.kind = convSeparable
 	lanes := c.v.Conv.Lanes
-	s.pitch = max(p.padBegin[2]+p.in[2], (p.out[2]-1)*p.stride[2]+p.reach(2))
+	s.channels = lanes * c.vectorsAt(0)
 	c.tileSeparable()
-	s.height = (c.colTile-1)*p.stride[1] + p.reach(1)
-	s.leaving = kernel.EvenTile(c.colTile, max(1, directPositions/max(1, p.out[2])), 1)
-	c.rowTiles, c.colTiles = kernel.CeilDiv(c.perGroup, c.rowTile), kernel.CeilDiv(p.out[1], c.colTile)
+	s.colParts = kernel.CeilDiv(p.out[2], s.cols)
+	s.height, s.pitch = p.readBy(1, c.colTile), p.readBy(2, s.cols)
+	s.leaving = kernel.EvenTile(c.colTile, max(1, directPositions/max(1, s.cols)), 1)
+	c.rowTiles, c.colTiles = kernel.CeilDiv(c.perGroup, c.rowTile), kernel.CeilDiv(p.out[1], c.colTile)*s.colParts
 	rowTile := c.rowTile
 	c.prepareDirect()
 	c.rowTile = rowTile
-	c.direct.rows = min(c.direct.rows, s.height)
+	d.cols = kernel.EvenTile(min(s.pitch, p.in[2]), directPositions, 1)
+	d.rows = min(s.height, p.in[1], max(1, directPositions/d.cols))
 	c.finishDirect()
 	for i := range s.offsets {
 		s.offsets[i] = s.offsets[i][:0]
@@ -51,87 +55,114 @@ func (c *Conv) prepareSeparable() {
 			}
 		}
 	}
-	s.sums = c.sumRows(s.leaving*p.out[2]) * 2 * lanes
-	if p.OutSteps.Row != p.out[2] {
-		s.sums += c.behindRows(s.leaving, p.out[2])
+	s.sums = c.sumRows(s.leaving*s.cols) * s.channels
+	if p.OutSteps.Row != s.cols {
+		s.sums += c.behindRows(s.leaving, s.cols)
 	}
-	c.packB, c.packA = c.direct.planes, 0
-	c.region = (s.height*s.pitch+p.taps+1)*2*lanes + s.sums
+	c.packB, c.packA = d.planes, 0
+	c.region = (s.height*s.pitch+p.taps+1)*s.channels + s.sums
 }
 
-// tileSeparable chooses the channels and the rows of a tile. The first result
-// of a tile stays in a second-level cache, unless too many rows would be
-// computed twice.
+// tileSeparable chooses the channels and the area of a tile. The first result
+// of a tile stays in a second-level cache, unless too much would be computed
+// twice, and in little scratch in any case.
 func (c *Conv) tileSeparable() {
-	p, unit := c.Pool, 2*c.v.Conv.Lanes
-	c.colTile = max(1, p.out[1])
-	floats := func() int { return ((c.colTile-1)*p.stride[1] + p.reach(1)) * c.apart.pitch * unit }
-	fewest := max(0, p.reach(1)-p.stride[1]) * depthwiseOverlap * max(1, c.depth/depthwiseDepth)
-	for c.colTile > 1 && floats() > depthwiseRegion {
-		half := kernel.CeilDiv(c.colTile, 2)
-		if half*p.stride[1] < fewest {
-			break
-		}
-		c.colTile = half
+	p, s, unit := c.Pool, &c.apart, 2*c.v.Conv.Lanes
+	c.colTile, s.cols = max(1, p.out[1]), max(1, p.out[2])
+	floats := func() int { return p.readBy(1, c.colTile) * p.readBy(2, s.cols) * s.channels }
+	fewest := func(axis int) int {
+		return max(0, p.reach(axis)-p.stride[axis]) * depthwiseOverlap * max(1, c.depth/depthwiseDepth)
 	}
+	for floats() > depthwiseRegion && (c.colTile > 1 || s.cols > 1) {
+		rows, cols := kernel.CeilDiv(c.colTile, 2), kernel.CeilDiv(s.cols, 2)
+		switch {
+		case c.colTile > 1 && rows*p.stride[1] >= fewest(1):
+			c.colTile = rows
+		case s.cols > 1 && cols*p.stride[2] >= fewest(2):
+			s.cols = cols
+		case floats() <= depthwiseMost:
+			c.moreTiles(unit, 2*fewest(1))
+			return
+		case c.colTile > s.cols:
+			c.colTile = rows
+		default:
+			s.cols = cols
+		}
+	}
+	c.moreTiles(unit, 2*fewest(1))
+}
+
+// moreTiles cuts tiles until there are enough: first into parts of the
+// channels, then into some rows, at least so many.
+func (c *Conv) moreTiles(unit, rows int) {
+	p := c.Pool
 	// Tiles of several panels of channels copy their input once.
 	c.rowTile = kernel.CeilDiv(c.perGroup, unit) * unit
 	tiles := func() int {
-		return c.Batch * c.Group * kernel.CeilDiv(c.perGroup, c.rowTile) * kernel.CeilDiv(p.out[1], c.colTile)
+		return c.Batch * c.Group * kernel.CeilDiv(c.perGroup, c.rowTile) * kernel.CeilDiv(p.out[1], c.colTile) * kernel.CeilDiv(p.out[2], c.apart.cols)
 	}
 	for c.rowTile > unit && tiles() < c.WantedTiles {
 		c.rowTile = kernel.CeilDiv(c.rowTile/unit, 2) * unit
 	}
-	for c.colTile > 4 && c.colTile*p.stride[1] > 2*fewest && tiles() < c.WantedTiles {
+	for c.colTile > 4 && c.colTile*p.stride[1] > rows && tiles() < c.WantedTiles {
 		c.colTile = kernel.CeilDiv(c.colTile, 2)
 	}
 }
 
-// separableTile computes rows [row, row+colTile) of the second result for some
-// channels from channel on.
-func (c *Conv) separableTile(batch, group, channel, row int, scratch []float32, args *Args) {
+// readBy is how many elements of the input n neighbouring outputs read along an
+// axis, with those around it.
+func (w *Window) readBy(axis, n int) int { return (n-1)*w.stride[axis] + w.reach(axis) }
+
+// separableTile computes a part of the second result for some channels from
+// channel on.
+func (c *Conv) separableTile(batch, group, channel, part int, scratch []float32, args *Args) {
 	p, s, lanes := c.Pool, &c.apart, c.v.Conv.Lanes
 	planes, region := scratch[:c.direct.planes], scratch[c.packB:]
-	sums := region[s.height*s.pitch*2*lanes:]
+	sums := region[s.height*s.pitch*s.channels:]
 	weights := sums[s.sums:]
-	bias := weights[p.taps*2*lanes:]
-	rows := min(c.colTile, p.out[1]-row)
+	bias := weights[p.taps*s.channels:]
+	a := outputArea{y: part / s.colParts * c.colTile, x: part % s.colParts * s.cols}
+	a.rows, a.cols = min(c.colTile, p.out[1]-a.y), min(s.cols, p.out[2]-a.x)
 	for at := channel; at < min(channel+c.rowTile, c.perGroup); at += 2 * lanes {
 		vectors := c.vectorsAt(at)
 		first, n := group*c.perGroup+at, min(vectors*lanes, c.perGroup-at)
-		c.firstRows(batch, group, at, vectors, row*p.stride[1]-p.padBegin[1], (rows-1)*p.stride[1]+p.reach(1), planes, region, bias, args)
+		c.firstArea(batch, group, at, vectors, a, planes, region, bias, args)
 		c.turnTaps(weights, vectors*lanes, first, n, args)
-		for done := 0; done < rows; done += s.leaving {
-			some := min(s.leaving, rows-done)
+		for done := 0; done < a.rows; done += s.leaving {
+			some := min(s.leaving, a.rows-done)
 			for i := range some {
 				x := region[(done+i)*p.stride[1]*s.pitch*vectors*lanes:]
 				call := kernel.DepthTile{
 					X: &x[0], Step: 4 * p.stride[2] * vectors * lanes, Offsets: &s.offsets[vectors-1][0], Taps: p.taps,
-					Weights: &weights[0], Sums: &sums[i*p.out[2]*vectors*lanes], Positions: p.out[2],
+					Weights: &weights[0], Sums: &sums[i*a.cols*vectors*lanes], Positions: a.cols,
 				}
-				_ = x[((p.reach(1)-1)*s.pitch+(p.out[2]-1)*p.stride[2]+p.reach(2))*vectors*lanes-1]
+				_ = x[((p.reach(1)-1)*s.pitch+p.readBy(2, a.cols))*vectors*lanes-1]
 				c.v.Conv.DepthTiles(call, vectors)
 			}
 			for v := range vectors {
-				c.leaveSecond(batch, first+v*lanes, min(lanes, n-v*lanes), row+done, some, 4*vectors*lanes, sums[v*lanes:], args)
+				c.leaveSecond(batch, first+v*lanes, min(lanes, n-v*lanes), outputArea{y: a.y + done, x: a.x, rows: some, cols: a.cols}, 4*vectors*lanes, sums[v*lanes:], args)
 			}
 		}
 	}
 }
 
-// firstRows computes rows of the first result from one on, which may lie
-// outside the picture, for a panel of channels of a group.
-func (c *Conv) firstRows(batch, group, channel, vectors, from, rows int, planes, region, bias []float32, args *Args) {
+// firstArea computes what an area of the second result reads of the first,
+// which may lie outside of it, for a panel of channels of a group.
+func (c *Conv) firstArea(batch, group, channel, vectors int, of outputArea, planes, region, bias []float32, args *Args) {
 	p, s, d := c.Pool, &c.apart, &c.direct
 	step := vectors * c.v.Conv.Lanes
-	top, end := min(max(0, -from), rows), min(rows, max(0, p.in[1]-from))
-	end = max(top, end)
+	top, end := p.insideOf(1, of.y, of.rows)
+	left, right := p.insideOf(2, of.x, of.cols)
+	if left == right {
+		end = top
+	}
 	clear(region[:top*s.pitch*step])
-	clear(region[end*s.pitch*step : rows*s.pitch*step])
+	clear(region[end*s.pitch*step : p.readBy(1, of.rows)*s.pitch*step])
+	fromY, fromX := of.y*p.stride[1]-p.padBegin[1], of.x*p.stride[2]-p.padBegin[2]
 	for y := top; y < end; y += d.rows {
-		for x := 0; x < p.in[2]; x += d.cols {
-			a := outputArea{y: from + y, x: x, rows: min(d.rows, end-y), cols: min(d.cols, p.in[2]-x)}
-			c.panelSums(batch, group, channel, vectors, a, planes, region[(y*s.pitch+p.padBegin[2]+x)*step:], args)
+		for x := left; x < right; x += d.cols {
+			a := outputArea{y: fromY + y, x: fromX + x, rows: min(d.rows, end-y), cols: min(d.cols, right-x)}
+			c.panelSums(batch, group, channel, vectors, a, planes, region[(y*s.pitch+x)*step:], args)
 		}
 	}
 	clear(bias[:step])
@@ -141,14 +172,22 @@ func (c *Conv) firstRows(batch, group, channel, vectors, from, rows int, planes,
 	low, high, clamped := c.Act.Clamp()
 	for y := top; y < end; y++ {
 		row := region[y*s.pitch*step:][:s.pitch*step]
-		inside := row[p.padBegin[2]*step:][:p.in[2]*step]
-		c.v.Conv.SumBiases(kernel.SumBias{Sums: &inside[0], Positions: p.in[2], Bias: &bias[0], Low: low, High: high}, vectors)
+		inside := row[left*step : right*step]
+		c.v.Conv.SumBiases(kernel.SumBias{Sums: &inside[0], Positions: right - left, Bias: &bias[0], Low: low, High: high}, vectors)
 		if !clamped {
 			c.Act.Apply(c.v, inside)
 		}
-		clear(row[:p.padBegin[2]*step])
-		clear(row[(p.padBegin[2]+p.in[2])*step:])
+		clear(row[:left*step])
+		clear(row[right*step:])
 	}
+}
+
+// insideOf returns which of the elements that n outputs from one on read along
+// an axis lie inside: [lo, hi) of readBy.
+func (w *Window) insideOf(axis, at, n int) (lo, hi int) {
+	from, size := at*w.stride[axis]-w.padBegin[axis], w.readBy(axis, n)
+	lo = min(max(0, -from), size)
+	return lo, max(lo, min(size, w.in[axis]-from))
 }
 
 // panelSums computes the sums of an area for a panel of channels, with rows a
@@ -182,23 +221,24 @@ func (c *Conv) turnTaps(dst []float32, step, first, n int, args *Args) {
 	}
 }
 
-// leaveSecond writes rows of the second result for up to a vector of channels.
-func (c *Conv) leaveSecond(batch, first, channels, row, rows, sumStep int, sums []float32, args *Args) {
+// leaveSecond writes an area of the second result for up to a vector of
+// channels.
+func (c *Conv) leaveSecond(batch, first, channels int, a outputArea, sumStep int, sums []float32, args *Args) {
 	p := c.Pool
-	call := kernel.ConvLeave{Sums: &sums[0], SumStep: sumStep, Positions: p.out[2], OutStep: 4 * p.OutSteps.Channel, Channels: channels}
+	call := kernel.ConvLeave{Sums: &sums[0], SumStep: sumStep, Positions: a.cols, OutStep: 4 * p.OutSteps.Channel, Channels: channels}
 	if args.PoolBias != nil {
 		call.Bias = &args.PoolBias[first:][:channels][0]
 	}
 	var clamped bool
 	call.Low, call.High, clamped = p.Act.Clamp()
-	parts := rows
-	if p.OutSteps.Row == p.out[2] {
-		parts, call.Positions = 1, rows*p.out[2]
+	parts := a.rows
+	if p.OutSteps.Row == a.cols {
+		parts, call.Positions = 1, a.rows*a.cols
 	}
 	for i := range parts {
-		out := args.Out[batch*p.OutSteps.Batch+first*p.OutSteps.Channel+p.OutSteps.at(0, row+i, 0):]
+		out := args.Out[batch*p.OutSteps.Batch+first*p.OutSteps.Channel+p.OutSteps.at(0, a.y+i, a.x):]
 		_ = out[(channels-1)*p.OutSteps.Channel+call.Positions-1]
-		call.Out, call.Sums = &out[0], &sums[i*p.out[2]*sumStep/4]
+		call.Out, call.Sums = &out[0], &sums[i*a.cols*sumStep/4]
 		c.v.Conv.Leave(call)
 		if clamped {
 			continue
