@@ -2,8 +2,8 @@ package kerneltest
 
 import "unsafe"
 
-// WithScratch calls f with n floats of scratch. They end where, on Unix, nothing
-// can be read: a kernel that reads behind its scratch ends the program.
+// WithScratch calls f with n floats of scratch. They end where, on Unix,
+// nothing can be read: a kernel that reads behind its scratch ends the program.
 func (s *Space) WithScratch(n int, f func(scratch []float32)) {
 	s.t.Helper()
 	pages := fencedPages(s.t, 4*max(1, n))
