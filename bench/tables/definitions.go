@@ -15,6 +15,7 @@ var definitions = []table{
 	{"speed", []string{"models"}, speeds},
 	{"memory", []string{"memory"}, memory},
 	{"chain", []string{"memory"}, chain},
+	{"zoo", []string{"zoo"}, zoo},
 	{"lengths", []string{"lengths"}, lengths},
 	{"models", []string{"models"}, models},
 	{"models, compressed", []string{"models"}, compressed},
@@ -98,6 +99,27 @@ func models(s *sheet) {
 	for _, m := range words(s.result("models"), 0) {
 		row := slices.Concat([]string{m}, s.times(m, "mapped", "1"), s.times(m, "mapped", "2"), s.peaks(m, "mapped", "1"))
 		s.row(append(row, difference(s.figure("models", "difference", m, "mapped", "1"), s.figure("models", "of", m, "mapped", "1")))...)
+	}
+}
+
+// zoo compares with the faster of two opponents; ONNX Runtime alone where
+// OpenVINO does not take a model.
+func zoo(s *sheet) {
+	s.header = []string{"model", "time, 1 thread", "interval", "time, 2 threads", "interval", "peak, of ONNX Runtime's"}
+	for _, m := range words(s.result("zoo"), 0) {
+		row := []string{m}
+		for _, threads := range []string{"1", "2"} {
+			f, ok := s.find("zoo", "to the better", m, "mapped", threads)
+			if !ok {
+				f, ok = s.find("zoo", "ratio", m, "mapped", threads)
+			}
+			if !ok {
+				row = append(row, "-", "-")
+				continue
+			}
+			row = append(row, ratio(f.Median), fmt.Sprintf("%.2f to %.2f", f.Interval[0], f.Interval[1]))
+		}
+		s.row(append(row, ratio(s.figure("zoo", "peak ratio", m, "mapped", "1")))...)
 	}
 }
 
