@@ -103,7 +103,7 @@ func (s *soak) act(name string, f func(*rand.Rand) bool) {
 
 // isLate reports whether a request took so long that the server may have taken
 // its client for one that stops, because the machine did something else.
-func isLate(begin time.Time) bool { return time.Since(begin) > soakStall/4 }
+func isLate(begin time.Time) bool { return time.Since(begin) > soakStall/2 }
 
 // honest sends a request and wants its answer.
 func (s *soak) honest(r *rand.Rand) bool {
