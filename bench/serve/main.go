@@ -157,6 +157,7 @@ func join(files []string, output results.Output) error {
 		r, err := results.Read(file)
 		if err == nil {
 			err = all.Join(r)
+			all.Command += "; " + r.Command
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", file, err)

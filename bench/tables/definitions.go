@@ -28,6 +28,10 @@ var definitions = []table{
 	{"hand-overs, aims", []string{"share"}, aims},
 	{"eager", []string{"eager", "eager-fresh"}, eager},
 	{"shapes", []string{"shape"}, shapes},
+	{"serve", []string{"serve"}, serving},
+	{"serve, short", []string{"serve"}, servingShort},
+	{"serve, together", []string{"serve"}, servedTogether},
+	{"serve, overload", []string{"serve"}, servedOverload},
 }
 
 func plans(s *sheet) {
