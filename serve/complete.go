@@ -23,7 +23,7 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request, chat bool) (er
 		s.rejected.count(err)
 		return err
 	}
-	m, err := s.textModel(f)
+	m, err := s.textModel(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request, chat bool) (er
 }
 
 // textModel returns the model that a request names, with a use.
-func (s *Server) textModel(f fields) (*model, error) {
+func (s *Server) textModel(ctx context.Context, f fields) (*model, error) {
 	var name string
 	given, err := f.take("model", &name, "the name of a model")
 	if err != nil {
@@ -67,7 +67,7 @@ func (s *Server) textModel(f fields) (*model, error) {
 	if !given {
 		return nil, wrong("model", "got none, want the name of a model")
 	}
-	return s.use(name, "")
+	return s.useToRun(ctx, name, "")
 }
 
 // completion is a request under way.

@@ -38,6 +38,12 @@ type Config struct {
 	Memory  int64 // bytes that models and requests may take; 0: what the machine or container permits; -1: no bound
 	MaxBody int64 // bytes of a request, 64 MiB by default
 
+	// Evict permits the server to unload models that no request uses, those
+	// used longest ago first, when another model or request needs their memory.
+	// Such a model is loaded again when a request for it comes. One whose
+	// configuration has the parameter evict of false stays.
+	Evict bool
+
 	// MaxQueue is how many requests of a model may wait, 256 by default; others
 	// are refused. A model's own configuration may say less.
 	MaxQueue int

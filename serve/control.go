@@ -17,9 +17,13 @@ type entry struct {
 
 	// These belong to the server's lock.
 	versions map[int]*model
-	state    string // while it is loaded or unloaded, "" otherwise
-	reason   string // why the last load failed
-	wanted   bool   // it was loaded, or is to be: the server is not ready without it
+	evicted  map[int]*model // closed ones, which are loaded again when a request comes; versions is empty then
+	waking   *waking        // under way
+	waiters  int            // requests that wait for it
+	state    string         // while it is loaded or unloaded, "" otherwise
+	reason   string         // why the last load failed
+	broken   string         // why an evicted one could not be loaded again
+	wanted   bool           // it was loaded, or is to be: the server is not ready without it
 }
 
 // entryOf returns the entry of a name, and makes one for a model of the paths.
@@ -45,36 +49,46 @@ func (s *Server) entryOf(name string) (*entry, error) {
 var errNoFiles = fmt.Errorf("got no model of the name in the server's paths: %w", ErrNotFound)
 
 // use returns a version of a model, which stays until done: the highest one
-// that is loaded, if version is "".
+// that is loaded, if version is "". One that was evicted describes itself, and
+// cannot run: see useToRun.
 func (s *Server) use(name, version string) (*model, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	m, err := s.find(name, version)
+	if err == nil {
+		m.users++
+	}
+	return m, err
+}
+
+// find returns a version of a model, loaded or evicted. The lock is held.
+func (s *Server) find(name, version string) (*model, error) {
 	if s.closed {
 		return nil, ErrClosed
 	}
 	e := s.models[name]
-	if e == nil || len(e.versions) == 0 {
+	if e == nil || len(e.versions)+len(e.evicted) == 0 {
 		return nil, unknownModel{name, ""}
 	}
-	var m *model
-	if version == "" {
-		m = e.versions[slices.Max(slices.Collect(maps.Keys(e.versions)))]
-	} else if v, err := strconv.Atoi(version); err == nil {
-		m = e.versions[v]
-	}
+	m := e.version(version)
 	if m == nil {
 		return nil, unknownModel{name, version}
 	}
-	m.users++
 	return m, nil
 }
 
 // done ends what use began.
 func (m *model) done() {
-	m.server.mu.Lock()
-	defer m.server.mu.Unlock()
-	if m.users--; m.users == 0 && m.retired {
-		close(m.idle)
+	s := m.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if m.users--; m.users == 0 {
+		if s.memory.lacks.Load() {
+			s.pokeEvictor()
+		}
+		if m.retired {
+			close(m.idle)
+		}
 	}
 }
 
@@ -121,7 +135,10 @@ func (s *Server) Load(ctx context.Context, name string, config *ModelConfig) err
 	var old []*model
 	e.state, e.reason = "", ""
 	if err == nil {
-		old, e.versions, e.wanted = retire(e.versions), fresh, true
+		old, e.versions, e.evicted, e.broken, e.wanted = retire(e.versions), fresh, nil, "", true
+		for _, m := range fresh {
+			s.touch(m)
+		}
 	} else {
 		e.reason = err.Error()
 		old = retire(fresh)
@@ -130,13 +147,19 @@ func (s *Server) Load(ctx context.Context, name string, config *ModelConfig) err
 	s.mu.Unlock()
 	// One that was loaded while requests came is there until they are answered.
 	// The next load waits for that, so at most two generations are in memory.
-	go func() {
+	rest := func() {
 		if err := end(old); err != nil {
 			s.config.Log.Error("closing an old version", "model", name, "error", err)
 		}
 		<-e.busy
+		s.pokeEvictor()
 		s.ending.Done()
-	}()
+	}
+	if len(old) > 0 {
+		go rest()
+	} else {
+		rest()
+	}
 	if err != nil {
 		return fmt.Errorf("load failed for model '%s': %w", name, err)
 	}
@@ -183,9 +206,28 @@ func (s *Server) load(ctx context.Context, name string, config *ModelConfig) (ma
 	if err != nil {
 		return nil, err
 	}
-	fresh := map[int]*model{}
+	var list []loading
 	for _, v := range versions {
-		if fresh[v], err = s.loadModel(ctx, name, v, src.versions[v], *config); err != nil {
+		list = append(list, loading{version: v, file: src.versions[v], config: *config})
+	}
+	return s.loadAll(ctx, name, list)
+}
+
+// loadAll loads versions of a model. Where models are evicted for that, one is
+// loaded at a time: each of two could hold what the other one waits for.
+func (s *Server) loadAll(ctx context.Context, name string, list []loading) (fresh map[int]*model, err error) {
+	if s.config.Evict {
+		select {
+		case s.loads <- struct{}{}:
+			defer func() { <-s.loads }()
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	fresh = map[int]*model{}
+	for _, l := range list {
+		v := l.version
+		if fresh[v], err = s.loadModel(ctx, name, l); err != nil {
 			delete(fresh, v)
 			s.mu.Lock()
 			old := retire(fresh)
@@ -211,7 +253,7 @@ func (s *Server) Unload(ctx context.Context, name string) error {
 	}
 	s.mu.Lock()
 	old := retire(e.versions)
-	e.versions, e.wanted, e.reason = map[int]*model{}, false, "unloaded"
+	e.versions, e.evicted, e.broken, e.wanted, e.reason = map[int]*model{}, nil, "", false, "unloaded"
 	s.change()
 	s.mu.Unlock()
 	ended := make(chan error, 1)
@@ -247,7 +289,14 @@ func (s *Server) Models() ([]ModelState, error) {
 		for v := range e.versions {
 			list = append(list, ModelState{Name: name, Version: strconv.Itoa(v), State: "READY"})
 		}
-		if len(e.versions) == 0 {
+		for v := range e.evicted {
+			m := ModelState{Name: name, Version: strconv.Itoa(v), State: "READY", Reason: "evicted"}
+			if e.broken != "" {
+				m.State, m.Reason = "UNAVAILABLE", e.broken
+			}
+			list = append(list, m)
+		}
+		if len(e.versions)+len(e.evicted) == 0 {
 			list = append(list, ModelState{Name: name, State: or(e.state, "UNAVAILABLE"), Reason: e.reason})
 		}
 	}
@@ -260,8 +309,8 @@ func (s *Server) Models() ([]ModelState, error) {
 	return list, nil
 }
 
-// loaded lists the versions that are in use, each with a use that the caller
-// ends: those of one model, or of all for "".
+// loaded lists the versions that are in use, or evicted, each with a use that
+// the caller ends: those of one model, or of all for "".
 func (s *Server) loaded(name, version string) ([]*model, error) {
 	if version != "" {
 		m, err := s.use(name, version)
@@ -274,9 +323,11 @@ func (s *Server) loaded(name, version string) ([]*model, error) {
 		if name != "" && n != name {
 			continue
 		}
-		for _, m := range e.versions {
-			m.users++
-			list = append(list, m)
+		for _, versions := range []map[int]*model{e.versions, e.evicted} {
+			for _, m := range versions {
+				m.users++
+				list = append(list, m)
+			}
 		}
 	}
 	if name != "" && list == nil {

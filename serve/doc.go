@@ -36,6 +36,9 @@
 // The package owns all tensors and models that it makes; [Server.Close] frees
 // them.
 //
+// With Config.Evict, models that no request uses are unloaded when others need
+// their memory, and loaded again when a request for them comes.
+//
 // # Text
 //
 // A decoder with tokenizer.json beside it generates text: all its sequences

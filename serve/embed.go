@@ -68,7 +68,7 @@ func (s *Server) embeddings(w http.ResponseWriter, r *http.Request) (err error) 
 		s.rejected.count(err)
 		return err
 	}
-	m, err := s.textModel(f)
+	m, err := s.textModel(ctx, f)
 	if err != nil {
 		return err
 	}

@@ -171,7 +171,7 @@ func (g *generator) start(ctx context.Context, memory int64) (err error) {
 // most: those of a part of a prompt, and of as many sequences as run together.
 func (g *generator) promise(ctx context.Context) error {
 	m := g.model
-	c := &claim{account: m.account, bytes: g.states.budget}
+	c := &claim{account: m.account, bytes: g.states.budget, lasting: true, from: m.reserve}
 	var io int64
 	for _, size := range [][2]int{{1, min(g.part, g.length)}, {g.most, 1}} {
 		shapes := g.shapes(size[0], size[1], g.length-size[1])

@@ -235,7 +235,7 @@ func (s *Server) unloadPage(w http.ResponseWriter, r *http.Request) error {
 // planPage says what a request of given shapes would take. The request is one
 // for inference, with the names and shapes of the inputs alone.
 func (s *Server) planPage(w http.ResponseWriter, r *http.Request) error {
-	m, err := s.modelOf(r)
+	m, err := s.useToRun(r.Context(), r.PathValue("model"), r.PathValue("version"))
 	if err != nil {
 		return err
 	}

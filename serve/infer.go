@@ -64,7 +64,8 @@ func (s *Server) infer(w http.ResponseWriter, r *http.Request) (err error) {
 			b.discard()
 		}
 	}()
-	if q.model, err = s.modelOf(r); err != nil {
+	if q.model, err = s.useToRun(r.Context(), r.PathValue("model"), r.PathValue("version")); err != nil {
+		s.rejected.count(err)
 		return err
 	}
 	q.message = &httpMessage{body: b, header: r.Header.Get("Inference-Header-Content-Length")}

@@ -12,13 +12,16 @@ import (
 // ledger sums the bytes that were promised to what waits and runs against a
 // budget. A claim that does not fit waits, behind those that came before it.
 // A holder of a claim never waits for another one of the same ledger, so those
-// that wait are always answered: see admission.go for the order of ledgers.
+// that wait are always answered.
 type ledger struct {
 	budget int64
+	short  func()      // some claim lacks bytes; nil: nothing is evicted
+	lacks  atomic.Bool // a claim that waits lacked bytes when it was looked at
 
 	mu       sync.Mutex
 	used     int64
 	most     int64 // the largest used
+	running  int   // claims that are held and end by themselves
 	waiting  []*claim
 	accounts map[*account]bool
 }
@@ -33,6 +36,7 @@ type account struct {
 	weights  int64
 	standing int64 // for arenas
 	claims   map[*claim]bool
+	loading  bool // its reserve has not ended
 }
 
 // claim is bytes that were promised to a request or a batch of them.
@@ -43,8 +47,22 @@ type claim struct {
 	arena   int64 // of the run: the account holds as many for each instance
 	weights int64 // of the model, with those that its plan packs
 
-	granted chan struct{} // closed once it is granted
+	lasting bool     // it is held as long as its account is there
+	from    *reserve // of the load that it belongs to; nil for others
+
+	granted chan struct{} // closed once it is granted, or refused
 	held    bool          // it is granted and not released
+}
+
+// reserve is what was promised to the loading of a model beside its weights:
+// its claims take their bytes from there first, and give them back to it. It
+// belongs to the ledger's lock.
+type reserve struct {
+	account *account
+	free    int64
+	taken   int64 // by claims and what they left behind
+	most    int64 // the largest taken
+	ended   bool
 }
 
 func newLedger(budget int64) *ledger {
@@ -69,15 +87,28 @@ func (c *claim) growth() int64 {
 
 // fits grants c if its bytes are free. The lock is held.
 func (l *ledger) fits(c *claim) bool {
+	var own int64 // that are promised already
+	if c.from != nil {
+		own = c.from.free
+	}
 	n := c.growth()
-	if n > l.budget-l.used {
+	if n-own > l.budget-l.used {
 		l.shrink()
-		if n = c.growth(); n > l.budget-l.used {
+		if n = c.growth(); n-own > l.budget-l.used {
 			return false
 		}
 	}
+	if r := c.from; r != nil {
+		l.used -= min(n, r.free)
+		r.free -= min(n, r.free)
+		r.taken += n
+		r.most = max(r.most, r.taken)
+	}
 	l.used += n
 	l.most = max(l.most, l.used)
+	if !c.lasting {
+		l.running++
+	}
 	if a := c.account; a != nil {
 		a.standing = max(a.standing, c.arena*a.instances)
 		a.weights = max(a.weights, c.weights)
@@ -89,7 +120,8 @@ func (l *ledger) fits(c *claim) bool {
 }
 
 // shrink makes accounts give up what their requests do not need any more: a run
-// under way has the arena of its own plan, and all others give theirs back.
+// under way has the arena of its own plan, and all others give theirs back. A
+// model that is being loaded needs its arena for the next run of its load.
 // The lock is held, so no claim is granted meanwhile.
 func (l *ledger) shrink() {
 	for a := range l.accounts {
@@ -97,7 +129,7 @@ func (l *ledger) shrink() {
 		for c := range a.claims {
 			need = max(need, c.arena*a.instances)
 		}
-		if need < a.standing {
+		if need < a.standing && !a.loading {
 			a.trim()
 			l.used -= a.standing - need
 			a.standing = need
@@ -132,6 +164,15 @@ func connectionOf(ctx context.Context) *connection {
 	return n
 }
 
+// enter counts a request that waits for memory.
+func (n *connection) enter() error {
+	if n.waiting.Add(1) > mostWaiting {
+		n.waiting.Add(-1)
+		return fmt.Errorf("%d requests of the connection wait for memory: %w", mostWaiting, ErrBusy)
+	}
+	return nil
+}
+
 // acquire waits until c is granted. The error is a *neverFits, or why ctx
 // ended, or ErrBusy where too many requests of the connection wait.
 func (l *ledger) acquire(ctx context.Context, c *claim) error {
@@ -150,17 +191,26 @@ func (l *ledger) acquire(ctx context.Context, c *claim) error {
 		return nil
 	}
 	if n := connectionOf(ctx); n != nil {
-		if n.waiting.Add(1) > mostWaiting {
-			n.waiting.Add(-1)
+		if err := n.enter(); err != nil {
 			l.mu.Unlock()
-			return fmt.Errorf("%d requests of the connection wait for memory: %w", mostWaiting, ErrBusy)
+			return err
 		}
 		defer n.waiting.Add(-1)
 	}
-	l.waiting = append(l.waiting, c)
+	if c.from != nil {
+		l.waiting = append([]*claim{c}, l.waiting...) // others may need the bytes of its load
+	} else {
+		l.waiting = append(l.waiting, c)
+	}
+	l.grant()
 	l.mu.Unlock()
 	select {
 	case <-c.granted:
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if !c.held {
+			return fmt.Errorf("the model does not fit beside those that requests wait for: %w", ErrBusy)
+		}
 		return nil
 	case <-ctx.Done():
 	}
@@ -173,13 +223,36 @@ func (l *ledger) acquire(ctx context.Context, c *claim) error {
 			return context.Cause(ctx)
 		}
 	}
+	if !c.held {
+		return context.Cause(ctx) // it was refused at the same moment
+	}
 	return nil // it was granted at the same moment
 }
 
-// grant grants the claims that wait, in order. The lock is held.
+// grant grants the claims that wait, in order. Where models are evicted, those
+// behind one that lacks bytes do not wait for it: what runs is not what it
+// waits for. The lock is held.
 func (l *ledger) grant() {
-	for len(l.waiting) > 0 && l.fits(l.waiting[0]) {
-		l.waiting = l.waiting[1:]
+	lacks, passed := false, 0 // at the front
+	for passed < len(l.waiting) {
+		c := l.waiting[passed]
+		switch {
+		case l.fits(c):
+			if passed == 0 {
+				l.waiting = l.waiting[1:]
+			} else {
+				l.waiting = append(l.waiting[:passed:passed], l.waiting[passed+1:]...)
+			}
+		case l.short == nil || l.lack(c) <= 0:
+			passed = len(l.waiting)
+		default:
+			lacks = true
+			passed++
+		}
+	}
+	l.lacks.Store(lacks)
+	if lacks {
+		l.short()
 	}
 }
 
@@ -195,6 +268,14 @@ func (c *claim) release() {
 	}
 	c.held = false
 	c.l.used -= c.bytes
+	if !c.lasting {
+		c.l.running--
+	}
+	if r := c.from; r != nil && !r.ended {
+		r.taken -= c.bytes
+		r.free += c.bytes
+		c.l.used += c.bytes
+	}
 	if c.account != nil {
 		delete(c.account.claims, c)
 	}
@@ -209,6 +290,10 @@ func (c *claim) grow(bytes int64) {
 	c.bytes += bytes
 	c.l.used += bytes
 	c.l.most = max(c.l.most, c.l.used)
+	if c.from != nil {
+		c.from.taken += bytes
+		c.from.most = max(c.from.most, c.from.taken)
+	}
 }
 
 // tryGrow adds bytes to a claim that was granted, if they fit.
@@ -235,12 +320,20 @@ func (l *ledger) open(a *account, weights int64) bool {
 			return false
 		}
 	}
+	l.add(a, weights)
+	return true
+}
+
+// add adds an account. The lock is held.
+func (l *ledger) add(a *account, weights int64) {
 	a.claims = map[*claim]bool{}
 	a.weights = weights
 	l.used += weights
 	l.most = max(l.most, l.used)
 	l.accounts[a] = true
-	return true
+	if l.short != nil {
+		l.grant() // what waits may lack bytes now
+	}
 }
 
 // weigh states what the weights of an account really take.

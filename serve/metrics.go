@@ -110,6 +110,9 @@ func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) error {
 		e.sample("nv_inference_pending_request_count", m.labels(""), int64(m.queue.length()))
 	}
 	generationMetrics(&e, list)
+	if s.config.Evict {
+		evictionMetrics(&e, list)
+	}
 	s.memoryMetrics(&e, list)
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	_, _ = w.Write(e.Bytes())

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tenure-go/tenure"
@@ -29,11 +30,15 @@ type model struct {
 	text            bool // an input is text, whose width is known when it is read
 	account         *account
 	queue           *queue
-	stats           statistics
+	stats           *statistics
 	runs            sync.WaitGroup // the goroutines that run jobs
 	gen             *generator     // of a model that generates text
 	embed           *embedder      // of one that makes vectors of it
 	loaded          time.Time
+	loading         loading  // how it is loaded again
+	reserve         *reserve // of its load; nil later, and without eviction
+	pinned          bool     // it is never evicted
+	evicted         atomic.Bool
 
 	mu      sync.Mutex
 	plans   map[string]*planned
@@ -42,6 +47,7 @@ type model struct {
 	// These belong to the server's lock.
 	users   int
 	retired bool
+	used    uint64        // when it was used last, by the server's count
 	idle    chan struct{} // closed when it is retired and without users
 }
 
@@ -59,27 +65,34 @@ const page = 4096
 const mostPlans = 1024
 
 // loadModel loads a version, makes its first runs, and starts to take jobs.
-func (s *Server) loadModel(ctx context.Context, name string, version int, file string, c ModelConfig) (_ *model, err error) {
+func (s *Server) loadModel(ctx context.Context, name string, l loading) (_ *model, err error) {
+	file, c := l.file, l.config
 	d, err := tenure.Describe(file)
 	if err != nil {
 		return nil, err
 	}
-	m := &model{name: name, version: version, config: &c, server: s, plans: map[string]*planned{}, planner: make(chan struct{}, 1), idle: make(chan struct{}), loaded: time.Now()}
+	m := &model{name: name, version: l.version, config: &c, server: s, loading: l, stats: l.stats, plans: map[string]*planned{}, planner: make(chan struct{}, 1), idle: make(chan struct{}), loaded: time.Now()}
 	m.account = &account{instances: int64(c.instances()), trim: func() {}}
+	if m.stats == nil {
+		m.stats = &statistics{}
+	}
+	m.loading.stats = m.stats
+	settings, err := c.text()
+	if err != nil {
+		return nil, err
+	}
+	m.pinned = settings.pinned
 	// Weights are there twice for a moment: as they were read, and packed.
-	if !s.memory.open(m.account, 2*d.WeightBytes) {
-		f := s.memory.figures()
-		return nil, fmt.Errorf("loading the weights takes %s, want at most the %s that are free of %s: %w", plan.FormatBytes(2*d.WeightBytes), plan.FormatBytes(f.budget-f.used), plan.FormatBytes(f.budget), ErrBusy)
+	if err := m.open(ctx, 2*d.WeightBytes); err != nil {
+		return nil, err
 	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, m.close())
 		}
+		m.loading.further = max(m.loading.further, s.memory.end(m.reserve))
+		m.reserve = nil
 	}()
-	settings, err := c.text()
-	if err != nil {
-		return nil, err
-	}
 	if m.gen, err = m.asText(file, settings); err != nil {
 		return nil, err
 	}
@@ -124,6 +137,27 @@ func (s *Server) loadModel(ctx context.Context, name string, version int, file s
 	}
 	s.memory.weigh(m.account, m.m.WeightMemory().Private)
 	return m, nil
+}
+
+// open promises the weights of the model. Where models are evicted, it waits
+// until they are free, and what else the load is known to take.
+func (m *model) open(ctx context.Context, weights int64) (err error) {
+	s := m.server
+	if !s.config.Evict {
+		if s.memory.open(m.account, weights) {
+			return nil
+		}
+		f := s.memory.figures()
+		return fmt.Errorf("loading the weights takes %s, want at most the %s that are free of %s: %w", plan.FormatBytes(weights), plan.FormatBytes(f.budget-f.used), plan.FormatBytes(f.budget), ErrBusy)
+	}
+	wait, cancel := context.WithTimeoutCause(ctx, s.config.Patience, fmt.Errorf("loading the weights takes %s, which were not free for %v: %w", plan.FormatBytes(weights), s.config.Patience, ErrBusy))
+	defer cancel()
+	m.reserve, err = s.memory.openWhenFree(wait, m.account, weights, m.loading.further)
+	var never *neverFits
+	if errors.As(err, &never) {
+		return fmt.Errorf("loading the weights takes %s, want at most the %s that the server may use: %w", plan.FormatBytes(never.need), plan.FormatBytes(never.budget), ErrBusy)
+	}
+	return err
 }
 
 // policy is how the model's requests are run together.
@@ -290,7 +324,7 @@ func (m *model) figures(d *plan.Plan) *planned {
 
 // claim waits until the memory of a run is promised.
 func (m *model) claim(ctx context.Context, p *planned) (*claim, error) {
-	c := &claim{account: m.account, bytes: p.io, arena: p.arena, weights: p.weights}
+	c := &claim{account: m.account, bytes: p.io, arena: p.arena, weights: p.weights, from: m.reserve}
 	return c, m.server.memory.acquire(ctx, c)
 }
 
@@ -309,8 +343,8 @@ func guarded[T any](f func() (T, error)) (v T, err error) {
 type ModelState struct {
 	Name    string `json:"name"`
 	Version string `json:"version,omitempty"`
-	State   string `json:"state,omitempty"` // READY, LOADING, UNLOADING, UNAVAILABLE
-	Reason  string `json:"reason,omitempty"`
+	State   string `json:"state,omitempty"`  // READY, LOADING, UNLOADING, UNAVAILABLE
+	Reason  string `json:"reason,omitempty"` // why it is UNAVAILABLE; "evicted" for one that is READY, and is loaded when a request comes
 }
 
 // elementType is the type of the tensors of an input in requests.

@@ -61,7 +61,8 @@ func (q *request) readWire(ctx context.Context, m *wireMessage) error {
 		q.server.rejected.count(err)
 		return err
 	}
-	q.model, err = q.server.use(q.Model, q.Version)
+	q.model, err = q.server.useToRun(ctx, q.Model, q.Version)
+	q.server.rejected.count(err)
 	return err
 }
 

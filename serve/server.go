@@ -33,8 +33,13 @@ type Server struct {
 	refusing context.Context // it takes no further requests
 	noMore   context.CancelFunc
 
+	loads  chan struct{} // one load at a time, where models are evicted
+	short  chan struct{} // of size 1: memory may be short, or a model idle
+	noRoom chan struct{} // closed at the end: nothing is evicted any more
+
 	mu      sync.Mutex
 	models  map[string]*entry
+	uses    uint64 // of models, which orders them
 	closed  bool
 	changed chan struct{}  // closed, and made anew, when it may have become ready, or not ready
 	ending  sync.WaitGroup // loads and unloads under way
@@ -52,9 +57,14 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	s.base, s.cancel = context.WithCancelCause(context.Background())
 	s.refusing, s.noMore = context.WithCancel(context.Background())
 	s.handler = s.routes()
+	s.loads, s.short, s.noRoom = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{})
 	all, err := find(c.Paths)
 	if err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
+	}
+	if c.Evict {
+		s.memory.short = s.pokeEvictor
+		go s.evictor()
 	}
 	if !c.Empty {
 		var errs []error
@@ -186,17 +196,18 @@ func (s *Server) Close() error {
 	var old []*model
 	for _, e := range s.models {
 		old = append(old, retire(e.versions)...)
-		e.versions = map[int]*model{}
+		e.versions, e.evicted = map[int]*model{}, nil
 	}
 	s.mu.Unlock()
 	err := errors.Join(end(old), s.regions.remove(""))
 	s.ending.Wait()
+	close(s.noRoom)
 	s.cancel(ErrClosed)
 	return err
 }
 
-// isReady reports whether every model is loaded that is to be, and the server
-// does not end.
+// isReady reports whether every model is loaded that is to be, or was evicted
+// and can be loaded again, and the server does not end.
 func (s *Server) isReady() bool {
 	if s.draining.Load() {
 		return false
@@ -204,7 +215,7 @@ func (s *Server) isReady() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range s.models {
-		if e.wanted && len(e.versions) == 0 {
+		if e.wanted && len(e.versions) == 0 && (len(e.evicted) == 0 || e.broken != "") {
 			return false
 		}
 	}

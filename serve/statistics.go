@@ -6,10 +6,12 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
-// statistics are the counts of a version since it was loaded.
+// statistics are the counts of a version since it was loaded. They outlive its
+// eviction.
 type statistics struct {
 	mu         sync.Mutex
 	last       time.Time
@@ -22,6 +24,8 @@ type statistics struct {
 	infer      tally
 	output     tally
 	batches    map[int]*batchTally // by rows
+
+	evictions, reloads atomic.Int64
 }
 
 // tally is how often something was done, and how long it took together.
@@ -114,6 +118,14 @@ type modelStatistics struct {
 	Batches    []batchTally     `json:"batch_stats"`
 	Memory     []memoryUsage    `json:"memory_usage"`
 	Generation *tokenTally      `json:"generation_stats,omitempty"`
+	Eviction   *evictionTally   `json:"eviction_stats,omitempty"`
+}
+
+// evictionTally is what statistics say of a model that the server may evict.
+type evictionTally struct {
+	Evicted   bool  `json:"evicted"` // now
+	Evictions int64 `json:"evictions"`
+	Reloads   int64 `json:"reloads"`
 }
 
 type memoryUsage struct {
@@ -138,7 +150,7 @@ func (s *Server) statisticsOf(name, version string) (any, error) {
 }
 
 func (m *model) statistics() modelStatistics {
-	s := &m.stats
+	s := m.stats
 	s.mu.Lock()
 	e := modelStatistics{Name: m.name, Version: strconv.Itoa(m.version), Inferences: s.inferences, Executions: s.executions,
 		Stats: map[string]tally{"success": s.success, "fail": s.failed(), "queue": s.queue, "compute_input": s.input, "compute_infer": s.infer, "compute_output": s.output, "cache_hit": {}, "cache_miss": {}}}
@@ -153,5 +165,8 @@ func (m *model) statistics() modelStatistics {
 	weights, standing := m.server.memory.of(m.account)
 	e.Memory = []memoryUsage{{"CPU weights", 0, weights}, {"CPU arenas", 0, standing}}
 	e.Generation = m.gen.tally()
+	if m.server.config.Evict {
+		e.Eviction = &evictionTally{m.evicted.Load(), s.evictions.Load(), s.reloads.Load()}
+	}
 	return e
 }

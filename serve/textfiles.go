@@ -270,7 +270,8 @@ func (f *textFiles) readPooling(dir string) error {
 	return nil
 }
 
-// textSettings are the parameters of a model's configuration that concern text.
+// textSettings are the parameters of a model's configuration that concern text,
+// and its eviction.
 type textSettings struct {
 	generate  *bool // whether the model is one of text; nil: if it can be
 	sequences int   // of a run, at most
@@ -278,6 +279,7 @@ type textSettings struct {
 	part      int   // tokens of a prompt that are read by one run
 	memory    int64 // bytes of states
 	pooling   string
+	pinned    bool // it is never evicted
 	raw       bool // vectors are not divided by their length
 }
 
@@ -323,6 +325,9 @@ func (c *ModelConfig) text() (t textSettings, err error) {
 		return &b
 	}
 	t.generate = boolean("generate")
+	if b := boolean("evict"); b != nil {
+		t.pinned = !*b
+	}
 	t.sequences = int(number("max_sequences", mostRuns))
 	t.length = int(number("max_length", 1<<28))
 	t.part = int(number("prompt_part", 1<<20))

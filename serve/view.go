@@ -38,7 +38,11 @@ func (s *Server) metadataOf(name, version string) (any, error) {
 	defer m.done()
 	versions := []string{}
 	s.mu.Lock()
-	for _, v := range slices.Sorted(maps.Keys(s.models[m.name].versions)) {
+	e := s.models[m.name]
+	for _, v := range slices.Sorted(maps.Keys(e.versions)) {
+		versions = append(versions, strconv.Itoa(v))
+	}
+	for _, v := range slices.Sorted(maps.Keys(e.evicted)) {
 		versions = append(versions, strconv.Itoa(v))
 	}
 	s.mu.Unlock()

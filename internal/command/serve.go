@@ -55,7 +55,7 @@ The bytes that models, and what waits and runs, are promised together stay
 within --memory: a request that does not fit waits, and is answered with 503 and
 Retry-After if that takes too long; one that never fits is refused at once. What
 a request of given shapes would take is the answer of POST
-/v2/models/NAME/plan.
+/v2/models/NAME/plan. With --evict more models may be served than fit at a time.
 
 When it is interrupted, or stopped with SIGTERM, it says for --drain that it is
 not ready, refuses further requests, and ends when those under way are answered,
@@ -63,6 +63,7 @@ at the latest after --exit-timeout.`,
 		Example: `  tenure serve examples/digits
   tenure serve examples/generate
   tenure serve models --address :8080 --memory 2GiB --batch 16
+  tenure serve models --memory 2GiB --evict
   tenure serve model.onnx --token-file token --tls-cert cert.pem --tls-key key.pem`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -89,6 +90,7 @@ func (f *serverFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.address, "address", "localhost:8000", "listen at `HOST:PORT`; without a host at all addresses of the machine")
 	flags.StringVar(&f.second, "grpc-address", "", "listen at this `HOST:PORT`, too, for clients that want another port for gRPC (default: none)")
 	flags.StringVar(&f.memory, "memory", "", "the most bytes that models and requests take, `SIZE` such as 2GiB (default: what the container or the machine has, less an eighth)")
+	flags.BoolVar(&c.Evict, "evict", false, "unload models that no request uses when others need their memory, those used longest ago first, and load them again when a request comes")
 	flags.StringVar(&f.maxBody, "max-body", "64MiB", "the largest request, `SIZE`")
 	flags.IntVar(&c.MaxQueue, "queue", 256, "how many requests of a model may wait")
 	flags.IntVar(&c.MaxBatch, "batch", 0, "run requests together, so many rows at most, for models whose rows do not depend on each other (default: only where a configuration says so)")
