@@ -101,14 +101,8 @@ func (s *Server) loadModel(ctx context.Context, name string, l loading) (_ *mode
 			return nil, err
 		}
 	}
-	m.inputs, m.outputs = m.m.Inputs(), m.m.Outputs()
-	for _, i := range append(m.m.Inputs(), m.outputs...) {
-		if typeName(i) == "" {
-			return nil, fmt.Errorf("%s has a type that the protocol does not have: %w", i, tenure.ErrUnsupported)
-		}
-	}
-	for _, i := range m.inputs {
-		m.text = m.text || i.Text
+	if err := m.setTensors(); err != nil {
+		return nil, err
 	}
 	if err := m.config.complete(name, m.m, s.config); err != nil {
 		return nil, err
@@ -137,6 +131,20 @@ func (s *Server) loadModel(ctx context.Context, name string, l loading) (_ *mode
 	}
 	s.memory.weigh(m.account, m.m.WeightMemory().Private)
 	return m, nil
+}
+
+// setTensors notes the inputs and outputs of the loaded model.
+func (m *model) setTensors() error {
+	m.inputs, m.outputs = m.m.Inputs(), m.m.Outputs()
+	for _, i := range append(m.m.Inputs(), m.outputs...) {
+		if typeName(i) == "" {
+			return fmt.Errorf("%s has a type that the protocol does not have: %w", i, tenure.ErrUnsupported)
+		}
+	}
+	for _, i := range m.inputs {
+		m.text = m.text || i.Text
+	}
+	return nil
 }
 
 // open promises the weights of the model. Where models are evicted, it waits

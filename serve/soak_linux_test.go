@@ -70,7 +70,9 @@ func TestSoak(t *testing.T) {
 	}
 	http.DefaultClient.CloseIdleConnections()
 	rpcClient.CloseIdleConnections()
-	until(t, "nothing is held", func() bool { return isFree(server) && server.ingress.figures().used == 0 && server.Memory().Waiting == 0 })
+	until(t, "nothing is held", func() bool {
+		return isFree(server) && server.ingress.figures().used == 0 && server.Memory().Waiting == 0
+	})
 	until(t, "goroutines have ended", func() bool { return runtime.NumGoroutine() <= before+2 })
 	if f := server.Memory(); f.Most > f.Budget {
 		t.Errorf("got at most %d bytes promised, want at most the %d of the budget", f.Most, f.Budget)
