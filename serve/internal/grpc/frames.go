@@ -19,7 +19,7 @@ const HeaderSize = 5
 
 // Header is what stands in front of a message of so many bytes.
 func Header(length int) (h [HeaderSize]byte, err error) {
-	if length > math.MaxUint32 {
+	if uint64(length) > math.MaxUint32 {
 		return h, Errorf(ResourceExhausted, "got an answer of %d bytes, want at most %d", length, uint32(math.MaxUint32))
 	}
 	binary.BigEndian.PutUint32(h[1:], uint32(length))
