@@ -38,11 +38,10 @@ func (k *halfConv) Refill(t *Task) error {
 
 // setForm is that of floatConv for constant weights that keep 16 bits.
 func (k *halfConv) setForm(t *Task) bool {
-	panels, ok := k.problem.formOf(t)
-	if !ok {
-		return t.Forms == nil || panels == k.problem.form
+	panels, isNew, ok := k.problem.formOf(t)
+	if !isNew {
+		return ok
 	}
-	k.problem.form = panels
 	form := Form{
 		Name:  fmt.Sprintf("16-bit convolution panels of %s", panels),
 		Bytes: 2 * panels.Floats(),

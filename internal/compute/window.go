@@ -313,11 +313,10 @@ func (k *floatConv) Refill(t *Task) error {
 // operand that the window slides over only where these are fixed. It returns
 // false if the task has another one.
 func (k *floatConv) setForm(t *Task) bool {
-	panels, ok := k.formOf(t)
-	if !ok {
-		return t.Forms == nil || panels == k.form
+	panels, isNew, ok := k.formOf(t)
+	if !isNew {
+		return ok
 	}
-	k.form = panels
 	form := Form{
 		Name:  fmt.Sprintf("convolution panels of %s", panels),
 		Bytes: 4 * panels.Floats(),
@@ -331,10 +330,13 @@ func (k *floatConv) setForm(t *Task) bool {
 }
 
 // formOf decides whether constant weights are packed, and reports whether the
-// task has no form of them yet.
-func (k *floatConv) formOf(t *Task) (panels conv.WeightPanels, ok bool) {
+// task has no form of them yet. It is not ok if the task has another one.
+func (k *floatConv) formOf(t *Task) (panels conv.WeightPanels, isNew, ok bool) {
 	panels, k.PackedWeights = k.WeightPanels(t.variant)
-	return panels, k.PackedWeights && t.Forms == nil
+	if isNew = k.PackedWeights && t.Forms == nil; isNew {
+		k.form = panels
+	}
+	return panels, isNew, t.Forms == nil || panels == k.form
 }
 
 func (k *floatConv) Tile(t *Task, tile int, scratch []byte) {
